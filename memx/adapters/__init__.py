@@ -1,0 +1,1 @@
+"""The outside world coming in: memory systems, datasets, sources."""

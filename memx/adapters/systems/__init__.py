@@ -1,0 +1,1 @@
+"""Memory systems, one file each."""

@@ -1,0 +1,1 @@
+"""A run: cases, ingest, snapshots, queries, candidates, verdicts, diagnoses, store."""

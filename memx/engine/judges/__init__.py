@@ -1,0 +1,1 @@
+"""Judges: from a candidate to a verdict."""

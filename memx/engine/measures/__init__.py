@@ -1,0 +1,1 @@
+"""Measures: from traces to values."""

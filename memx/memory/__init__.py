@@ -1,0 +1,1 @@
+"""The built-in memory: SQLite rows, dense and lexical search, fusion. Knows no benchmark."""

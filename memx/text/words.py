@@ -1,0 +1,47 @@
+"""Words of a text for matching and ranking: lower-cased, English stop words dropped, stemmed (Snowball English).
+
+Both lists come from libraries (PyStemmer, stop-words); only the splitting is ours, so that ``don't`` and ``3.5`` stay
+one word each.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import unicodedata
+from functools import lru_cache
+
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
+_per_thread = threading.local()
+
+
+def words(text: str) -> list[str]:
+    """The words of a text in order, lower-cased, with compatibility forms folded (NFKC)."""
+    return [word.replace("’", "'") for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())]
+
+
+def stems(text: str) -> list[str]:
+    """The stemmed words of a text in order, stop words dropped: what BM25 and the text rules compare."""
+    stop = stop_words()
+    return [stem(word) for word in words(text) if word not in stop]
+
+
+@lru_cache(maxsize=1)
+def stop_words() -> frozenset[str]:
+    """The English stop words of the ``stop-words`` package."""
+    from stop_words import get_stop_words
+
+    return frozenset(get_stop_words("en"))
+
+
+@lru_cache(maxsize=200_000)
+def stem(word: str) -> str:
+    """The Snowball (English) stem of one lower-cased word, a possessive ending dropped."""
+    stemmer = getattr(_per_thread, "stemmer", None)
+    if stemmer is None:
+        import Stemmer
+
+        # One per thread: a PyStemmer object must not be shared between threads.
+        stemmer = _per_thread.stemmer = Stemmer.Stemmer("english")
+    stemmed: str = stemmer.stemWord(word.removesuffix("'s"))
+    return stemmed

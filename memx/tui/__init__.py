@@ -1,0 +1,1 @@
+"""The terminal UI; reads the run store."""
