@@ -1,6 +1,6 @@
 """Words of a text for matching and ranking: lower-cased, English stop words dropped, stemmed (Snowball English).
 
-Both lists come from libraries (PyStemmer, stop-words); only the splitting is ours, so that ``don't`` and ``3.5`` stay
+Stemmer and stop words come from libraries (PyStemmer; NLTK's English list as bm25s carries it); only the splitting is ours, so that ``don't`` and ``3.5`` stay
 one word each.
 """
 
@@ -28,10 +28,10 @@ def stems(text: str) -> list[str]:
 
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
-    """The English stop words of the ``stop-words`` package."""
-    from stop_words import get_stop_words
+    """The English stop words: NLTK's list of 179, which ``bm25s`` carries."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
 
-    return frozenset(get_stop_words("en"))
+    return frozenset(STOPWORDS_EN_PLUS)
 
 
 @lru_cache(maxsize=200_000)
