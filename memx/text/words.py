@@ -1,15 +1,18 @@
 """Words of a text for matching and ranking: lower-cased, English stop words dropped, stemmed (Snowball English).
 
-Stemmer and stop words come from libraries (PyStemmer; NLTK's English list as bm25s carries it); only the splitting is ours, so that ``don't`` and ``3.5`` stay
-one word each.
+Stemmer and stop words come from libraries (PyStemmer; NLTK's English list as bm25s carries it); only the splitting is
+ours, so that ``don't`` and ``3.5`` stay one word each.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import runpy
 import threading
 import unicodedata
 from functools import lru_cache
+from pathlib import Path
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
 _per_thread = threading.local()
@@ -29,9 +32,11 @@ def stems(text: str) -> list[str]:
 @lru_cache(maxsize=1)
 def stop_words() -> frozenset[str]:
     """The English stop words: NLTK's list of 179, which ``bm25s`` carries."""
-    from bm25s.stopwords import STOPWORDS_EN_PLUS
-
-    return frozenset(STOPWORDS_EN_PLUS)
+    package = importlib.util.find_spec("bm25s")
+    assert package is not None and package.submodule_search_locations
+    # Loaded by path: the package's own __init__ costs a quarter of a second and needs numpy.
+    path = Path(package.submodule_search_locations[0]) / "stopwords.py"
+    return frozenset(runpy.run_path(str(path))["STOPWORDS_EN_PLUS"])
 
 
 @lru_cache(maxsize=200_000)
