@@ -1,0 +1,424 @@
+"""Reading the run store: what the UI, the commands and the exports see. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from memx.engine.store import codec
+from memx.engine.store.schema import FILE_NAME, open_for_reading, store_error
+from memx.errors import StoreError, UnknownNameError
+from memx.model import (
+    Candidate,
+    DiffCounts,
+    Fact,
+    Question,
+    Session,
+    Snapshot,
+    StepFailure,
+    Trace,
+    Turn,
+    Verdict,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """One run as listed. ``summary`` is empty until the run has ended; ``done`` counts its stored traces."""
+
+    run_id: str
+    state: str
+    started_at: datetime
+    finished_at: datetime | None
+    updated_at: datetime | None
+    pid: int | None
+    host: str
+    dataset: str
+    adapter: str
+    judge: str
+    question_total: int | None
+    settings: Mapping[str, Any]
+    manifest: Mapping[str, Any]
+    summary: Mapping[str, Any]
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """One case of a run: how its ingest went. ``case_id`` is the dataset's own, ``entity_id`` what the adapter saw."""
+
+    case_id: str
+    entity_id: str
+    attempt: int
+    state: str
+    sessions: int
+    turns: int
+    questions: int
+    facts: int | None
+    diff: DiffCounts | None
+    timings_ms: Mapping[str, float]
+    error: StepFailure | None
+    findings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionRow:
+    """A thin row for lists: texts may be long, details are read by :meth:`Store.trace`."""
+
+    question_id: str
+    case_id: str
+    category: str
+    question: str
+    gold: str
+    candidate: str | None
+    outcome: str
+    why: str
+    stage: str | None
+    cause: str | None
+    confidence: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A condition on table ``traces``: an SQL expression and its parameters. Build it with the filter language."""
+
+    sql: str = "1"
+    params: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FactEvent:
+    """One change in a fact's life: ``fact`` is None when it was removed, ``before`` None when it was born."""
+
+    step: int
+    label: str
+    session_id: str | None
+    before: Fact | None
+    fact: Fact | None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDiff:
+    """Facts that the ingest of a case added, removed and changed (old, new), and how many it left alone."""
+
+    added: tuple[Fact, ...] = ()
+    removed: tuple[Fact, ...] = ()
+    changed: tuple[tuple[Fact, Fact], ...] = field(default=())
+    unchanged: int = 0
+
+
+#: Columns that lists may be sorted by, and the SQL for each.
+SORTS: Mapping[str, str] = {
+    "position": "position",
+    "rank": "rank IS NULL, rank",
+    "category": "category",
+    "stage": "stage IS NULL, stage, cause",
+    "verdict": "CASE outcome WHEN 'FAIL' THEN 0 WHEN 'ERROR' THEN 1 WHEN 'UNJUDGED' THEN 2 ELSE 3 END",
+    "confidence": "confidence IS NULL, confidence DESC",
+}
+
+
+_RUNS = "SELECT r.*, (SELECT count(*) FROM traces t WHERE t.run_id = r.run_id) AS done FROM runs r"
+
+
+class Store:
+    """The runs of one directory, read only.
+
+    Args:
+        directory: where ``memx.db`` lives.
+
+    Raises:
+        StoreError: there is no store here, or it cannot be read.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._path = directory / FILE_NAME
+        self._connection = open_for_reading(directory)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+    def runs(self) -> list[RunRow]:
+        """All runs, newest first."""
+        rows = self._query(f"{_RUNS} ORDER BY started_at DESC, run_id DESC")
+        return [_run_row(row) for row in rows]
+
+    def run(self, run_id: str | None = None) -> RunRow:
+        """One run by id, by an unambiguous beginning of it, or the newest when None.
+
+        Raises:
+            UnknownNameError: there is no such run; near ids are suggested.
+        """
+        ids = [row["run_id"] for row in self._query("SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC")]
+        if not ids:
+            raise StoreError(f"{self._path}: no run is stored here", "Start one with: memx run")
+        wanted = ids[0] if run_id is None else run_id
+        found = [i for i in ids if i == wanted] or [i for i in ids if i.startswith(wanted)]
+        if len(found) != 1:
+            raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
+        row = self._query(f"{_RUNS} WHERE run_id = ?", found)[0]
+        return _run_row(row)
+
+    def cases(self, run_id: str) -> list[CaseRow]:
+        """The cases of a run that were begun, in the dataset's order."""
+        return [_case_row(r) for r in self._query("SELECT * FROM cases WHERE run_id = ? ORDER BY position", [run_id])]
+
+    def questions(
+        self, run_id: str, where: Where | None = None, *, sort: str = "position", offset: int = 0, limit: int = 200
+    ) -> list[QuestionRow]:
+        """A page of a run's finished questions. ``sort`` is a key of ``SORTS``."""
+        where = where or Where()
+        rows = self._query(
+            "SELECT question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, "
+            f"rank FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
+            [run_id, *where.params, limit, offset],
+        )
+        return [QuestionRow(**dict(row)) for row in rows]
+
+    def count(self, run_id: str, where: Where | None = None) -> int:
+        """How many finished questions of a run meet the condition."""
+        where = where or Where()
+        sql = f"SELECT count(*) AS n FROM traces WHERE run_id = ? AND ({where.sql})"
+        count: int = self._query(sql, [run_id, *where.params])[0]["n"]
+        return count
+
+    def facets(self, run_id: str, column: str, where: Where | None = None) -> dict[str, int]:
+        """Counts by ``outcome``, ``stage``, ``cause``, ``category`` or ``case_id``, most frequent first."""
+        if column not in ("outcome", "stage", "cause", "category", "case_id"):
+            raise ValueError(f"no facet {column}")
+        where = where or Where()
+        rows = self._query(
+            f"SELECT {column} AS name, count(*) AS n FROM traces WHERE run_id = ? AND {column} IS NOT NULL "
+            f"AND ({where.sql}) GROUP BY {column} ORDER BY n DESC, {column}",
+            [run_id, *where.params],
+        )
+        return {row["name"]: row["n"] for row in rows}
+
+    def find_question(self, question_id: str, run_id: str | None = None) -> tuple[RunRow, str]:
+        """The run (the given one, else the newest that has it) and full id of a question.
+
+        Raises:
+            UnknownNameError: no run has such a question; the nearest ids are suggested.
+        """
+        runs = [self.run(run_id)] if run_id else self.runs()
+        for run in runs:
+            if self._query("SELECT 1 FROM traces WHERE run_id = ? AND question_id = ?", [run.run_id, question_id]):
+                return run, question_id
+        newest = self.run(run_id)
+        ids = [
+            r["question_id"] for r in self._query("SELECT question_id FROM traces WHERE run_id = ?", [newest.run_id])
+        ]
+        raise UnknownNameError("question", question_id, ids)
+
+    def trace(self, run_id: str, question_id: str) -> Trace:
+        """Everything that was observed while one question ran.
+
+        Raises:
+            StoreError: the run holds no such question (it may have been deleted meanwhile).
+        """
+        rows = self._query("SELECT * FROM traces WHERE run_id = ? AND question_id = ?", [run_id, question_id])
+        if not rows:
+            raise StoreError(f"run {run_id} holds no question '{question_id}'", "memx runs ls shows what is stored.")
+        row = rows[0]
+        contents = self._contents(run_id, row["case_id"], row["attempt"], row["retrieved"])
+        return _trace(row, contents)
+
+    def traces(self, run_id: str, where: Where | None = None) -> Iterator[Trace]:
+        """All traces of a run that meet the condition, in order, read as they are asked for."""
+        where = where or Where()
+        sql = f"SELECT * FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY position"
+        case: tuple[str, int] | None = None
+        contents: Mapping[str, str] = {}
+        with self._errors():
+            for row in self._connection.execute(sql, [run_id, *where.params]):
+                if case != (row["case_id"], row["attempt"]):
+                    case = (row["case_id"], row["attempt"])
+                    contents = {f.fact_id: f.content for f in self.snapshot(run_id, *case).facts}
+                yield _trace(row, contents)
+
+    def snapshot(self, run_id: str, case_id: str, attempt: int | None = None, step: int | None = None) -> Snapshot:
+        """The store of a case after a step (the last by default), facts in the order the system gave them."""
+        attempt = attempt or self._attempt(run_id, case_id)
+        rows = self._query(
+            "SELECT f.*, c.position AS place FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
+            "WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.step = ("
+            "SELECT max(step) FROM snapshot_changes x WHERE x.run_id = c.run_id AND x.case_id = c.case_id "
+            "AND x.attempt = c.attempt AND x.fact_id = c.fact_id AND x.step <= ?) ORDER BY c.position",
+            [run_id, case_id, attempt, 2**31 if step is None else step],
+        )
+        return Snapshot(case_id, tuple(codec.fact_of(dict(row)) for row in rows), "" if step is None else str(step))
+
+    def diff(self, run_id: str, case_id: str, attempt: int | None = None) -> StoredDiff:
+        """What the ingest of a case changed in the store, from the first snapshot to the last."""
+        attempt = attempt or self._attempt(run_id, case_id)
+        steps = self._query(
+            "SELECT min(step) AS first FROM snapshots WHERE run_id = ? AND case_id = ? AND attempt = ?",
+            [run_id, case_id, attempt],
+        )
+        if steps[0]["first"] is None:
+            return StoredDiff()
+        before = self.snapshot(run_id, case_id, attempt, steps[0]["first"]).by_id()
+        after = self.snapshot(run_id, case_id, attempt).by_id()
+        common = before.keys() & after.keys()
+        changed = tuple((before[i], fact) for i, fact in after.items() if i in common and before[i] != fact)
+        return StoredDiff(
+            added=tuple(fact for i, fact in after.items() if i not in before),
+            removed=tuple(fact for i, fact in before.items() if i not in after),
+            changed=changed,
+            unchanged=len(common) - len(changed),
+        )
+
+    def timeline(self, run_id: str, case_id: str, fact_id: str, attempt: int | None = None) -> list[FactEvent]:
+        """Every change of one fact over the snapshots of its case, oldest first."""
+        attempt = attempt or self._attempt(run_id, case_id)
+        rows = self._query(
+            "SELECT c.step, c.fact_key, s.label, s.session_id AS session, f.* FROM snapshot_changes c "
+            "JOIN snapshots s USING (run_id, case_id, attempt, step) LEFT JOIN facts f USING (run_id, fact_key) "
+            "WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.fact_id = ? ORDER BY c.step",
+            [run_id, case_id, attempt, fact_id],
+        )
+        events: list[FactEvent] = []
+        before: Fact | None = None
+        for row in rows:
+            fact = None if row["fact_key"] is None else codec.fact_of(dict(row))
+            events.append(FactEvent(row["step"], row["label"], row["session"], before, fact))
+            before = fact
+        return events
+
+    def sessions(self, run_id: str, case_id: str) -> list[Session]:
+        """The stored sessions of a case: those that its questions cite as evidence, in order."""
+        rows = self._query(
+            "SELECT s.payload FROM case_sessions c JOIN sessions s USING (session_key) "
+            "WHERE c.run_id = ? AND c.case_id = ? ORDER BY c.position",
+            [run_id, case_id],
+        )
+        return [codec.session_of(row["payload"], case_id) for row in rows]
+
+    def turns(self, run_id: str, case_id: str) -> dict[str, Turn]:
+        """The turns of the stored sessions of a case, by id."""
+        return {turn.turn_id: turn for session in self.sessions(run_id, case_id) for turn in session.turns}
+
+    def done_questions(self, run_id: str) -> set[str]:
+        """Ids of the questions whose trace needs no second asking on resume: all but ERRORs."""
+        sql = "SELECT question_id FROM traces WHERE run_id = ? AND outcome <> 'ERROR'"
+        return {row["question_id"] for row in self._query(sql, [run_id])}
+
+    def data_version(self) -> int:
+        """A number that changes when another process has written to the file."""
+        version: int = self._query("PRAGMA data_version")[0][0]
+        return version
+
+    def _attempt(self, run_id: str, case_id: str) -> int:
+        rows = self._query("SELECT attempt FROM cases WHERE run_id = ? AND case_id = ?", [run_id, case_id])
+        if not rows:
+            raise StoreError(f"run {run_id} holds no case '{case_id}'", "memx runs show lists its cases.")
+        attempt: int = rows[0]["attempt"]
+        return attempt
+
+    def _contents(self, run_id: str, case_id: str, attempt: int, retrieved: str | None) -> dict[str, str]:
+        """Texts of the retrieved facts, by id, as the last snapshot of the attempt has them."""
+        wanted = [row[0] for row in codec.loads(retrieved, {"rows": []})["rows"]]
+        if not wanted:
+            return {}
+        marks = ",".join("?" * len(wanted))
+        rows = self._query(
+            "SELECT f.fact_id, f.content, max(c.step) FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
+            f"WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.fact_id IN ({marks}) GROUP BY c.fact_id",
+            [run_id, case_id, attempt, *wanted],
+        )
+        return {row["fact_id"]: row["content"] for row in rows}
+
+    def _query(self, sql: str, params: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        with self._errors():
+            return self._connection.execute(sql, params).fetchall()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise store_error(error, self._path) from error
+
+
+def _run_row(row: sqlite3.Row) -> RunRow:
+    started = codec.parse_time(row["started_at"])
+    assert started is not None
+    return RunRow(
+        run_id=row["run_id"],
+        state=row["state"],
+        started_at=started,
+        finished_at=codec.parse_time(row["finished_at"]),
+        updated_at=codec.parse_time(row["updated_at"]),
+        pid=row["pid"],
+        host=row["host"] or "",
+        dataset=row["dataset"],
+        adapter=row["adapter"],
+        judge=row["judge"],
+        question_total=row["question_total"],
+        settings=codec.loads(row["settings"], {}),
+        manifest=codec.loads(row["manifest"], {}),
+        summary=codec.loads(row["summary"], {}),
+        done=row["done"],
+    )
+
+
+def _case_row(row: sqlite3.Row) -> CaseRow:
+    return CaseRow(
+        case_id=row["case_id"],
+        entity_id=row["entity_id"],
+        attempt=row["attempt"],
+        state=row["state"],
+        sessions=row["sessions"],
+        turns=row["turns"],
+        questions=row["questions"],
+        facts=row["facts"],
+        diff=codec.diff_of(row["diff"]),
+        timings_ms=codec.loads(row["timings"], {}),
+        error=codec.failure_of(row["error"]),
+        findings=tuple(codec.loads(row["findings"], [])),
+    )
+
+
+def _trace(row: sqlite3.Row, contents: Mapping[str, str]) -> Trace:
+    question = Question(
+        question_id=row["question_id"],
+        entity_id=row["case_id"],
+        text=row["question"],
+        gold=row["gold"],
+        category=row["category"],
+        evidence=tuple(codec.loads(row["evidence"], [])),
+        evidence_sessions=tuple(codec.loads(row["evidence_sessions"], [])),
+        asked_at=codec.parse_time(row["asked_at"]),
+        abstention=bool(row["abstention"]),
+        metadata=codec.loads(row["question_metadata"], {}),
+    )
+    candidate = None
+    if row["candidate"] is not None:
+        candidate = Candidate(row["candidate"], row["candidate_source"], row["context_tokens"])
+    return Trace(
+        question=question,
+        case_id=row["case_id"],
+        entity_id=row["entity_id"],
+        top_k=row["top_k"],
+        verdict=Verdict(row["outcome"], row["decider"], row["why"], row["judge_score"]),
+        retrieved=codec.retrieved_of(row["retrieved"], contents),
+        candidate=candidate,
+        diagnosis=codec.diagnosis_of(row["diagnosis"]),
+        metrics=codec.metrics_of(row["metrics"]),
+        diff=codec.diff_of(row["diff"]),
+        timings_ms=codec.loads(row["timings"], {}),
+        error=codec.failure_of(row["error"]),
+        declared=codec.loads(row["declared"], {}),
+        attempt=row["attempt"],
+    )

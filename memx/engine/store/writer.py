@@ -1,0 +1,281 @@
+"""Writing one run into the store: one transaction per finished question, safe from several threads and processes."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sqlite3
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memx.engine.store import codec
+from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
+from memx.errors import StoreError
+from memx.model import Case, DiffCounts, Session, Snapshot, StepFailure, Trace
+
+
+class RunWriter:
+    """The one writer of a run. Every method is one transaction; once it returns, ``kill -9`` loses none of it.
+
+    Args:
+        directory: where ``memx.db`` lives; made when missing.
+        run_id: the run to write.
+    """
+
+    def __init__(self, directory: Path, run_id: str) -> None:
+        self.run_id = run_id
+        self._path = directory / FILE_NAME
+        self._db = open_for_writing(directory)
+        self._lock = threading.RLock()
+        self._contents: dict[tuple[str, int], dict[str, str]] = {}
+
+    def close(self) -> None:
+        """Close the file. The writer cannot be used afterwards."""
+        with self._lock:
+            self._db.conn.close()
+
+    def begin(
+        self, *, dataset: str, adapter: str, judge: str, settings: Mapping[str, Any], manifest: Mapping[str, Any]
+    ) -> None:
+        """Record a new run as ``running``."""
+        now = _now()
+        row = {
+            "run_id": self.run_id, "state": "running", "started_at": now, "updated_at": now, "pid": os.getpid(),
+            "host": socket.gethostname(), "dataset": dataset, "adapter": adapter, "judge": judge,
+            "settings": codec.dumps(settings), "manifest": codec.dumps(manifest),
+        }  # fmt: skip
+        with self._transaction():
+            self._db["runs"].insert(row)
+
+    def reopen(self) -> None:
+        """Mark a stored run as ``running`` again, by this process.
+
+        Raises:
+            StoreError: another live process on this host is writing it.
+        """
+        with self._transaction():
+            found = list(self._db.query("SELECT state, pid, host FROM runs WHERE run_id = ?", [self.run_id]))
+            if not found:
+                raise StoreError(f"no run '{self.run_id}' is stored here", "memx runs ls shows those that are.")
+            run = found[0]
+            if run["state"] == "running" and run["host"] == socket.gethostname() and _alive(run["pid"]):
+                raise StoreError(
+                    f"run {self.run_id} is still going (process {run['pid']})", "Wait for it, or stop it first."
+                )
+            changes = {"state": "running", "pid": os.getpid(), "host": socket.gethostname(), "updated_at": _now()}
+            self._db["runs"].update(self.run_id, changes)
+
+    def set_question_total(self, total: int) -> None:
+        """Record how many questions the run will ask."""
+        with self._transaction():
+            self._db["runs"].update(self.run_id, {"question_total": total})
+
+    def begin_case(self, case: Case, position: int, entity_id: str) -> int:
+        """Record a case about to be ingested; returns the attempt, from 1, counted over resumed runs."""
+        cited = _cited_sessions(case)
+        with self._transaction():
+            where = [self.run_id, case.case_id]
+            before = list(self._db.query("SELECT attempt FROM cases WHERE run_id = ? AND case_id = ?", where))
+            attempt = before[0]["attempt"] + 1 if before else 1
+            row = {
+                "run_id": self.run_id, "case_id": case.case_id, "position": position, "entity_id": entity_id,
+                "attempt": attempt, "state": "ingesting", "sessions": len(case.sessions),
+                "turns": sum(len(s.turns) for s in case.sessions), "questions": len(case.questions),
+            }  # fmt: skip
+            self._db["cases"].insert(row, pk=("run_id", "case_id"), replace=True)
+            if not before:
+                self._write_sessions(case, cited)
+        return attempt
+
+    def _write_sessions(self, case: Case, cited: set[str]) -> None:
+        rows = []
+        for position, session in enumerate(case.sessions):
+            key = None
+            if session.session_id in cited:
+                key = self._write_session(session)
+            rows.append((self.run_id, case.case_id, position, session.session_id, key))
+        self._executemany("INSERT INTO case_sessions VALUES (?, ?, ?, ?, ?)", rows)
+
+    def _write_session(self, session: Session) -> str:
+        payload = codec.session_payload(session)
+        key = codec.content_key(payload)
+        self._executemany("INSERT OR IGNORE INTO sessions VALUES (?, ?)", [(key, codec.clean(payload))])
+        return key
+
+    def write_snapshot(
+        self,
+        case_id: str,
+        attempt: int,
+        step: int,
+        snapshot: Snapshot,
+        before: Snapshot | None,
+        session_id: str | None = None,
+    ) -> None:
+        """Record a snapshot as its changes against the one before it (None: against an empty store)."""
+        old = {} if before is None else {i: codec.fact_key(f) for i, f in before.by_id().items()}
+        new = snapshot.by_id()
+        facts: list[dict[str, Any]] = []
+        changes: list[tuple[Any, ...]] = []
+        for position, (fact_id, fact) in enumerate(new.items()):
+            key = codec.fact_key(fact)
+            if old.get(fact_id) != key:
+                facts.append(codec.fact_row(self.run_id, key, fact))
+                changes.append((self.run_id, case_id, attempt, codec.clean(fact_id), step, position, key))
+        changes += [
+            (self.run_id, case_id, attempt, codec.clean(fact_id), step, None, None)
+            for fact_id in old
+            if fact_id not in new
+        ]
+        head = (self.run_id, case_id, attempt, step, codec.clean(snapshot.label), session_id, len(new), _now())
+        with self._transaction():
+            if facts:
+                columns = ", ".join(f":{name}" for name in facts[0])
+                self._executemany(f"INSERT OR IGNORE INTO facts VALUES ({columns})", facts)
+            self._executemany("INSERT OR REPLACE INTO snapshot_changes VALUES (?, ?, ?, ?, ?, ?, ?)", changes)
+            self._executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [head])
+            self._contents[case_id, attempt] = {codec.clean(i): codec.clean(f.content) for i, f in new.items()}
+
+    def end_case(
+        self,
+        case_id: str,
+        state: str,
+        *,
+        facts: int | None = None,
+        diff: DiffCounts | None = None,
+        timings: Mapping[str, float] | None = None,
+        error: StepFailure | None = None,
+        findings: Sequence[str] = (),
+    ) -> None:
+        """Record how the ingest of a case ended: ``ready``, ``done`` or ``error``. Only what is given is changed."""
+        changes: dict[str, Any] = {"state": state}
+        given = {
+            "facts": facts,
+            "diff": codec.as_json(diff),
+            "timings": codec.dumps(timings) if timings else None,
+            "error": codec.as_json(error),
+            "findings": codec.dumps(findings) if findings else None,
+        }
+        changes |= {name: value for name, value in given.items() if value is not None}
+        with self._transaction():
+            self._db["cases"].update((self.run_id, case_id), changes)
+            if state != "ready":
+                self._contents = {key: value for key, value in self._contents.items() if key[0] != case_id}
+
+    def write_trace(self, trace: Trace, position: int) -> None:
+        """Record one finished question; a trace already there is replaced."""
+        row = self._trace_row(trace, position)
+        with self._transaction():
+            self._db["traces"].insert(row, pk=("run_id", "question_id"), replace=True)
+            self._db["runs"].update(self.run_id, {"updated_at": _now()})
+
+    def _trace_row(self, trace: Trace, position: int) -> dict[str, Any]:
+        question, diagnosis, candidate = trace.question, trace.diagnosis, trace.candidate
+        contents = self._contents.get((trace.case_id, trace.attempt), {})
+        ranks = [piece.rank for piece in diagnosis.evidence if not piece.in_top_k] if diagnosis else []
+        known = [rank for rank in ranks if rank is not None]
+        row = {
+            "run_id": self.run_id, "question_id": question.question_id, "position": position,
+            "case_id": trace.case_id, "entity_id": trace.entity_id, "attempt": trace.attempt,
+            "category": question.category, "question": question.text, "gold": question.gold,
+            "evidence": codec.dumps(question.evidence), "evidence_sessions": codec.dumps(question.evidence_sessions),
+            "asked_at": codec.format_time(question.asked_at), "abstention": int(question.abstention),
+            "question_metadata": codec.dumps(question.metadata) if question.metadata else None,
+            "candidate": candidate.text if candidate else None,
+            "candidate_source": str(candidate.source) if candidate else None,
+            "context_tokens": candidate.context_tokens if candidate else None,
+            "outcome": str(trace.verdict.outcome), "decider": str(trace.verdict.decider), "why": trace.verdict.why,
+            "judge_score": trace.verdict.score,
+            "stage": str(diagnosis.stage) if diagnosis else None, "cause": str(diagnosis.cause) if diagnosis else None,
+            "confidence": diagnosis.confidence if diagnosis else None, "rank": max(known) if known else None,
+            "diagnosis": codec.as_json(diagnosis), "metrics": codec.as_json(trace.metrics), "top_k": trace.top_k,
+            "retrieved": codec.retrieved_json(trace.retrieved, contents) if trace.retrieved else None,
+            "declared": codec.dumps(trace.declared) if trace.declared else None, "diff": codec.as_json(trace.diff),
+            "timings": codec.dumps(trace.timings_ms), "error": codec.as_json(trace.error),
+        }  # fmt: skip
+        return {name: codec.clean(value) if isinstance(value, str) else value for name, value in row.items()}
+
+    def end(self, state: str, summary: Mapping[str, Any]) -> None:
+        """Record the end of the run: ``finished``, ``interrupted`` or ``failed``, with its summary."""
+        changes = {"state": state, "finished_at": _now(), "updated_at": _now(), "summary": codec.dumps(summary)}
+        with self._transaction():
+            self._db["runs"].update(self.run_id, changes)
+
+    def cached_reply(self, key: str) -> dict[str, Any] | None:
+        """A model's reply kept under a content key; None when there is none."""
+        with self._transaction():
+            found = list(self._db.query("SELECT value FROM llm_cache WHERE key = ?", [key]))
+        value: dict[str, Any] | None = codec.loads(found[0]["value"]) if found else None
+        return value
+
+    def cache_reply(self, key: str, value: Mapping[str, Any]) -> None:
+        """Keep a model's reply under a content key, for this run and all later ones."""
+        row = {"key": key, "value": codec.dumps(value), "created_at": _now()}
+        with self._transaction():
+            self._db["llm_cache"].insert(row, pk="key", replace=True)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._lock:
+            try:
+                # IMMEDIATE: waits its turn now, instead of failing later when two writers meet.
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    yield
+                    self._db.execute("COMMIT")
+                except BaseException:
+                    if self._db.conn.in_transaction:
+                        self._db.execute("ROLLBACK")
+                    raise
+            except (sqlite3.Error, OSError) as error:
+                raise store_error(error, self._path) from error
+
+    def _executemany(self, sql: str, rows: Sequence[Any]) -> None:
+        self._db.conn.executemany(sql, rows)
+
+
+def delete_run(directory: Path, run_id: str) -> None:
+    """Remove a run and all it left; sessions that no other run shares go too.
+
+    Raises:
+        StoreError: there is no such run, or a live process is writing it.
+    """
+    writer = RunWriter(directory, run_id)
+    try:
+        writer.reopen()
+        with writer._transaction():
+            for table in ("traces", "snapshot_changes", "snapshots", "facts", "case_sessions", "cases", "runs"):
+                writer._db.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
+            shared = "SELECT session_key FROM case_sessions WHERE session_key IS NOT NULL"
+            writer._db.execute(f"DELETE FROM sessions WHERE session_key NOT IN ({shared})")
+    finally:
+        writer.close()
+
+
+def _cited_sessions(case: Case) -> set[str]:
+    """Sessions that a question points at: the ones a diagnosis reads."""
+    of_turn = case.session_of()
+    cited = {session for question in case.questions for session in question.evidence_sessions}
+    for question in case.questions:
+        turn_ids = [*question.evidence, *question.metadata.get("stale_evidence", ())]
+        cited |= {of_turn[turn_id] for turn_id in turn_ids if turn_id in of_turn}
+    return cited
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def _alive(pid: int | None) -> bool:
+    if pid is None or pid == os.getpid():
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
