@@ -24,6 +24,8 @@ class MemoryAdapter(ABC):
         version: of the memory system, for the manifest.
         deep_query: the system can be asked for more than ``top_k`` facts at no extra price.
         shares_entity_ids: the data is keyed by the dataset's own ids; they arrive unchanged.
+        ignores_top_k: a query returns as much as it likes and all of it reaches the candidate (controls such as
+            ``full-context``).
         sees_gold: the harness hands the gold over through :meth:`show_gold` (only for controls such as ``oracle``).
     """
 
@@ -31,6 +33,7 @@ class MemoryAdapter(ABC):
     version: ClassVar[str] = ""
     deep_query: ClassVar[bool] = True
     shares_entity_ids: ClassVar[bool] = False
+    ignores_top_k: ClassVar[bool] = False
     sees_gold: ClassVar[bool] = False
 
     #: Set by the harness after construction: a directory for caches that outlive the run; None when there is none.
@@ -45,7 +48,7 @@ class MemoryAdapter(ABC):
 
     @abstractmethod
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        """The facts most relevant to ``query``, best first, at most ``top_k``."""
+        """The facts most relevant to ``query``, best first, at most ``top_k`` (unless ``ignores_top_k``)."""
 
     @abstractmethod
     def export_state(self, entity_id: str) -> Snapshot:
