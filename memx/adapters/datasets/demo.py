@@ -77,11 +77,8 @@ class Demo(Dataset):
             try:
                 yield _case(json.loads(content))
             except (ValueError, KeyError, TypeError) as error:
-                raise InputError(
-                    f"broken case: {type(error).__name__}: {error}",
-                    "Install memx again.",
-                    path=f"demo_data/{file_name}",
-                ) from error
+                what = f"broken case: {type(error).__name__}: {error}"
+                raise InputError(what, "Install memx again.", path=f"demo_data/{file_name}") from error
 
 
 def _case(data: dict[str, Any]) -> Case:
