@@ -8,7 +8,10 @@
     |- AdapterError            the memory system failed                     exit 3
     |  `- AdapterTimeoutError  it did not become ready, or answer, in time
     |- ModelError              the judge or answer model failed             exit 3
-    |  `- QuotaError           no key, a wrong key or no credit left: asking again is no use
+    |  |- QuotaError           no key, a wrong key or no credit left: asking again is no use
+    |  |- BudgetReached        --max-calls or --max-cost is used up; what is left stays unjudged
+    |  |- ContextTooLongError  a prompt does not fit the model's context window
+    |  `- UnreadableReply      a reply that stays unreadable after it was asked again; its text is kept
     `- Interrupted             the user pressed Ctrl-C                      exit 130
 
 Every error says what happened (``message``) and what to do about it (``hint``).
@@ -100,6 +103,26 @@ class ModelError(MemxError):
 
 class QuotaError(ModelError):
     """A model refuses for a reason that no retry mends: key, credit or permission."""
+
+
+class BudgetReached(ModelError):
+    """The cap on calls or cost is reached; nothing more is asked."""
+
+
+class ContextTooLongError(ModelError):
+    """A prompt does not fit the model's context window; a shorter context mends it."""
+
+
+class UnreadableReply(ModelError):
+    """A model's reply that could not be read, also when asked again.
+
+    Args:
+        reply: the text of the last reply.
+    """
+
+    def __init__(self, message: str, hint: str = "", *, reply: str = "") -> None:
+        super().__init__(message, hint)
+        self.reply = reply
 
 
 class Interrupted(MemxError):

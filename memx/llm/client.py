@@ -1,0 +1,337 @@
+"""One model at one endpoint, asked with retries, cache, counting and caps. Nothing else in memx calls a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TypeVar
+
+from memx.errors import ContextTooLongError, ModelError, UnreadableReply
+from memx.llm.cache import KeyedLocks, ResponseCache, cache_key
+from memx.llm.endpoint import Endpoint, NotAnApiReply, Reply
+from memx.llm.failures import Failure, Kind, read_failure, shown_url, web_page
+from memx.llm.gate import backoff_s
+from memx.llm.ledger import Ledger
+from memx.llm.reading import Unread
+from memx.llm.tokens import estimate_messages
+
+T = TypeVar("T")
+Message = Mapping[str, str]
+
+#: A transient fault that strikes every second request on average loses one call in 256 at this many attempts.
+ATTEMPTS = 8
+#: With one reply in five unreadable, one question in 3,000 stays unread after this many re-asks.
+REASKS = 4
+#: A server that asks to wait longer than this in all means a daily limit: the run is better resumed later.
+PATIENCE_S = 900.0
+#: So many calls given up in a row, with no success between, mean that the endpoint is down for good.
+GIVE_UP_AFTER = 5
+#: Reasoning models spend output tokens before they write; a reply cut off empty is asked again with more, up to this.
+MOST_TOKENS = 16_384
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A model's reply.
+
+    Attributes:
+        cached: it came from the cache and cost nothing.
+        truncated: the model stopped because ``max_tokens`` was used up.
+    """
+
+    text: str
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached: bool = False
+    truncated: bool = False
+
+
+@dataclass(slots=True)
+class _Room:
+    """How many tokens a reply may take; grows when the model uses them up before it writes anything."""
+
+    max_tokens: int
+
+    def grow(self) -> bool:
+        """Four times as many, up to the most; False when there is no room left."""
+        grown = min(self.max_tokens * 4, MOST_TOKENS)
+        grew, self.max_tokens = grown > self.max_tokens, max(grown, self.max_tokens)
+        return grew
+
+
+class LLM:
+    """One model, for every role that asks it. Safe to call from several threads.
+
+    Args:
+        attempts: how often a request is sent in all when transient faults strike; rate limits do not count.
+        reasks: how often an unreadable reply is asked for again.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        endpoint: Endpoint,
+        ledger: Ledger,
+        *,
+        cache: ResponseCache | None = None,
+        locks: KeyedLocks | None = None,
+        attempts: int = ATTEMPTS,
+        reasks: int = REASKS,
+    ) -> None:
+        self.model = model
+        self.endpoint = endpoint
+        self._ledger = ledger
+        self._cache = cache
+        self._locks = locks or KeyedLocks()
+        self._attempts = attempts
+        self._reasks = reasks
+        self._broken: ModelError | None = None
+        self._checked = False
+
+    def __repr__(self) -> str:
+        return f"LLM({self.model!r}, {self.endpoint!r})"
+
+    def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        purpose: str,
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        salt: str = "",
+    ) -> Completion:
+        """The model's text for a list of ``{"role", "content"}`` messages.
+
+        Args:
+            purpose: what it is counted under: ``judge``, ``answer``, ``diagnose``.
+            salt: tells apart requests that are to be answered anew though they are equal, such as repeated votes.
+
+        Raises:
+            ModelError: refused, or failed after its retries; see the subclasses for what can be done about it.
+            Interrupted: the run was stopped.
+        """
+        _, completion = self.ask(
+            messages, lambda text: text, purpose=purpose, max_tokens=max_tokens, temperature=temperature, salt=salt
+        )
+        return completion
+
+    def ask(
+        self,
+        messages: Sequence[Message],
+        read: Callable[[str], T],
+        *,
+        purpose: str,
+        reminder: str = "",
+        max_tokens: int = 512,
+        temperature: float = 0.0,
+        json_mode: bool = False,
+        salt: str = "",
+    ) -> tuple[T, Completion]:
+        """A reply that ``read`` can read, asked again with ``reminder`` while it raises ``Unread``.
+
+        Only replies that were read are cached, under the first request, so that a later run can ask again.
+
+        Raises:
+            UnreadableReply: no reply could be read; holds the last one.
+            ModelError, Interrupted: as :meth:`complete`.
+        """
+        parameters = {"max_tokens": max_tokens, "temperature": temperature, "json": json_mode}
+        key = cache_key(self.model, self.endpoint.base_url, messages, parameters, salt)
+        with self._locks.hold(key):
+            if (kept := self._cached(key, read, purpose)) is not None:
+                return kept
+            value, reply = self._ask_until_read(
+                messages, read, purpose, reminder, _Room(max_tokens), temperature, json_mode
+            )
+            if self._cache is not None:
+                self._cache.put(key, asdict(reply))
+        return value, _completion(reply)
+
+    def preflight(self) -> None:
+        """Check address, key and model by one tiny request, before anything dear is begun; once per model.
+
+        Raises:
+            ModelError: in one line, what is wrong and how to mend it.
+        """
+        if self._checked:
+            return
+        self.endpoint.require_key()
+        self._ledger.require_price(self.model)
+        self._send(
+            [{"role": "user", "content": "Reply with the word OK."}], "preflight", _Room(16), 0.0, False, preflight=True
+        )
+        self._checked = True
+
+    def _cached(self, key: str, read: Callable[[str], T], purpose: str) -> tuple[T, Completion] | None:
+        kept = self._cache.get(key) if self._cache is not None else None
+        if kept is None:
+            return None
+        try:
+            reply = Reply(**kept)
+            value = read(reply.text)
+        except (TypeError, Unread):
+            return None  # kept by another version of memx; ask again
+        self._ledger.count_cached(purpose)
+        return value, _completion(reply, cached=True)
+
+    def _ask_until_read(
+        self,
+        messages: Sequence[Message],
+        read: Callable[[str], T],
+        purpose: str,
+        reminder: str,
+        room: _Room,
+        temperature: float,
+        json_mode: bool,
+    ) -> tuple[T, Reply]:
+        asked: list[Message] = list(messages)
+        text = why = ""
+        for _ in range(self._reasks + 1):
+            reply = self._send(asked, purpose, room, temperature, json_mode)
+            text = reply.text
+            try:
+                return read(text), reply
+            except Unread as unread:
+                why = str(unread)
+                if reply.finish_reason == "length":
+                    room.grow()
+                asked = [
+                    *messages,
+                    {"role": "assistant", "content": text},
+                    {"role": "user", "content": f"That reply could not be read: {why}. {reminder}".strip()},
+                ]
+        raise UnreadableReply(
+            f"{self.model} gave no readable reply in {self._reasks + 1} tries: {why}", reply=self.endpoint.redact(text)
+        )
+
+    def _send(
+        self,
+        messages: Sequence[Message],
+        purpose: str,
+        room: _Room,
+        temperature: float,
+        json_mode: bool,
+        *,
+        preflight: bool = False,
+    ) -> Reply:
+        """One reply that is not empty, through gate and retries."""
+        gate = self.endpoint.gate
+        failures = limited = 0
+        waited = 0.0
+        while True:
+            known_refusals = self.endpoint.refuses(self.model)
+            result = self._send_once(messages, purpose, room, temperature, json_mode, preflight)
+            if isinstance(result, Reply):
+                if result.text.strip() or preflight:
+                    self.endpoint.count_given_up(False)
+                    return result
+                grew = result.finish_reason == "length" and room.grow()
+                failures += 0 if grew else 1
+                if failures > self._reasks:
+                    raise UnreadableReply(f"{self.model} sent {failures} empty replies")
+                continue
+            if result.kind is Kind.ADAPT and result.refused not in known_refusals:
+                self.endpoint.remember_refusal(self.model, result.refused)
+                continue
+            if result.kind is Kind.ADAPT or result.kind is Kind.REJECTED:
+                raise self._with_size(result.error, messages)
+            if result.kind is Kind.FATAL:
+                self._broken = result.error
+                if result.whole_endpoint:
+                    gate.close(result.error)
+                raise result.error
+            if result.kind is Kind.RATE_LIMIT:
+                limited += 1
+            else:
+                failures += 1
+            limit = self._attempts if not preflight else 2 if result.kind is Kind.DOWN else min(4, self._attempts)
+            delay = result.retry_after_s if result.retry_after_s is not None else backoff_s(failures + limited)
+            waited += delay
+            if failures >= limit or (waited > PATIENCE_S and result.kind is Kind.RATE_LIMIT):
+                raise self._give_up(result, delay)
+            if result.kind is Kind.RATE_LIMIT:
+                gate.pause(delay, "rate limit (429)")
+            else:
+                gate.back_off(delay, result.error.message)
+
+    def _send_once(
+        self,
+        messages: Sequence[Message],
+        purpose: str,
+        room: _Room,
+        temperature: float,
+        json_mode: bool,
+        preflight: bool,
+    ) -> Reply | Failure:
+        estimate = estimate_messages(messages)
+        with self.endpoint.gate.slot(estimate + room.max_tokens):
+            if self._broken is not None:
+                raise type(self._broken)(self._broken.message, self._broken.hint)
+            reservation = self._ledger.reserve(self.model, estimate, room.max_tokens)
+            try:
+                reply = self.endpoint.post(
+                    self.model,
+                    messages,
+                    max_tokens=room.max_tokens,
+                    temperature=temperature,
+                    json_mode=json_mode,
+                    timeout_s=min(30.0, self.endpoint.timeout_s) if preflight else None,
+                )
+            except Exception as error:
+                self._ledger.release(reservation, purpose)
+                return self._failure(error, preflight)
+            except BaseException:
+                self._ledger.release(reservation, purpose)
+                raise
+            self._ledger.settle(reservation, purpose, reply.input_tokens, reply.output_tokens)
+        return reply
+
+    def _failure(self, error: Exception, preflight: bool) -> Failure:
+        import openai
+
+        if isinstance(error, NotAnApiReply) and error.web_page:
+            failure = web_page(self.endpoint.base_url)
+            # In the middle of a run it is a proxy's error page; before it, a wrong address.
+            return Failure(Kind.FATAL, failure.error) if preflight else failure
+        if not isinstance(error, NotAnApiReply | openai.OpenAIError | ValueError):
+            raise error
+        endpoint = self.endpoint
+        return read_failure(
+            error, model=self.model, base_url=endpoint.base_url, has_key=endpoint.has_key, redact=endpoint.redact
+        )
+
+    def _give_up(self, failure: Failure, delay: float) -> ModelError:
+        where = shown_url(self.endpoint.base_url)
+        if failure.kind is Kind.RATE_LIMIT:
+            error = ModelError(
+                f"{where} asks to wait {delay:.0f} s more ({failure.error.message})",
+                "Resume the run later, or set --requests-per-minute.",
+            )
+            self.endpoint.gate.close(error)
+            return error
+        if self.endpoint.count_given_up(True) >= GIVE_UP_AFTER:
+            self.endpoint.gate.close(
+                ModelError(
+                    f"{where} failed {GIVE_UP_AFTER} calls in a row ({failure.error.message})",
+                    "Resume the run when it is back.",
+                )
+            )
+        return failure.error
+
+    def _with_size(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
+        if isinstance(error, ContextTooLongError):
+            return ContextTooLongError(
+                f"{error.message}; it is about {estimate_messages(messages):,} tokens",
+                "Set --context-budget, or a smaller --top-k.",
+            )
+        return error
+
+
+def _completion(reply: Reply, *, cached: bool = False) -> Completion:
+    return Completion(
+        reply.text,
+        reply.input_tokens,
+        reply.output_tokens,
+        cached=cached,
+        truncated=reply.finish_reason == "length",
+    )

@@ -1,0 +1,156 @@
+"""One OpenAI-compatible endpoint: its address, key, HTTP client and gate, and what its models were found to refuse."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memx.errors import QuotaError, UsageError
+from memx.llm.failures import redactor, shown_url
+from memx.llm.gate import Gate
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+
+OPENAI_URL = "https://api.openai.com/v1"
+CONNECT_TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's reply. Token counts are None where it told none."""
+
+    text: str
+    finish_reason: str
+    input_tokens: int | None
+    output_tokens: int | None
+
+
+class NotAnApiReply(Exception):
+    """A reply with status 200 that is not what the API promises; ``web_page`` where it is no JSON at all."""
+
+    def __init__(self, *, web_page: bool) -> None:
+        super().__init__("not an API reply")
+        self.web_page = web_page
+
+
+class Endpoint:
+    """Where models are asked. Safe to share between threads; its key is in no ``repr``, error or log.
+
+    Args:
+        base_url: with the version, as in ``https://api.openai.com/v1``.
+        api_key: empty where none is set; local servers take any.
+        timeout_s: seconds until a silent server counts as failed.
+    """
+
+    def __init__(self, base_url: str, api_key: str, gate: Gate, *, timeout_s: float = 120.0) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise UsageError(
+                f"base URL '{shown_url(base_url) or base_url}' is no http(s) address", f"Give it as in {OPENAI_URL}."
+            )
+        self.base_url = base_url.rstrip("/")
+        self.gate = gate
+        self.timeout_s = timeout_s
+        self.has_key = bool(api_key)
+        self.redact = redactor(api_key)
+        self._api_key = api_key
+        self._guard = threading.Lock()
+        self._client: OpenAI | None = None
+        self._refused: dict[str, frozenset[str]] = {}
+        self._given_up = 0
+
+    def __repr__(self) -> str:
+        return f"Endpoint({shown_url(self.base_url)!r})"
+
+    def require_key(self) -> None:
+        """Refuse to go on where a key is surely needed and none is set.
+
+        Raises:
+            QuotaError: OpenAI itself is asked without a key.
+        """
+        if not self.has_key and self.base_url == OPENAI_URL:
+            raise QuotaError(
+                "no API key is set for the model",
+                "Set OPENAI_API_KEY, or --base-url for another server, or go without a model (--judge-model offline).",
+            )
+
+    def post(
+        self,
+        model: str,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        max_tokens: int,
+        temperature: float | None,
+        json_mode: bool,
+        timeout_s: float | None = None,
+    ) -> Reply:
+        """Send one request, once.
+
+        Raises:
+            openai.OpenAIError: the request failed.
+            NotAnApiReply, ValueError: it succeeded, with a body that cannot be read.
+        """
+        refused = self._refused.get(model, frozenset())
+        arguments: dict[str, Any] = {"model": model, "messages": [dict(message) for message in messages]}
+        arguments["max_completion_tokens" if "max_tokens" in refused else "max_tokens"] = max_tokens
+        if temperature is not None and "temperature" not in refused:
+            arguments["temperature"] = temperature
+        if json_mode and "response_format" not in refused:
+            arguments["response_format"] = {"type": "json_object"}
+        if timeout_s is not None:
+            arguments["timeout"] = timeout_s
+        return self._read(self._openai().chat.completions.create(**arguments))
+
+    def remember_refusal(self, model: str, parameter: str) -> None:
+        """Leave a parameter out, or rename it, in every later request to the model."""
+        with self._guard:
+            self._refused[model] = self._refused.get(model, frozenset()) | {parameter}
+
+    def refuses(self, model: str) -> frozenset[str]:
+        """The parameters that a model was found to refuse."""
+        return self._refused.get(model, frozenset())
+
+    def count_given_up(self, given_up: bool) -> int:
+        """Count calls that were given up in a row; a success starts over. Returns the count."""
+        with self._guard:
+            self._given_up = self._given_up + 1 if given_up else 0
+            return self._given_up
+
+    def close(self) -> None:
+        """Close the connections."""
+        with self._guard:
+            if self._client is not None:
+                self._client.close()
+                self._client = None
+
+    def _openai(self) -> OpenAI:
+        with self._guard:
+            if self._client is None:
+                import httpx2
+                from openai import OpenAI
+
+                self._client = OpenAI(
+                    api_key=self._api_key or "none",
+                    base_url=self.base_url,
+                    max_retries=0,  # retries are made in one place, where they are counted and shown
+                    timeout=httpx2.Timeout(self.timeout_s, connect=min(CONNECT_TIMEOUT_S, self.timeout_s)),
+                )
+            return self._client
+
+    def _read(self, completion: Any) -> Reply:
+        # The package hands a body of another content type over as text, and does not check the fields of a JSON body.
+        if isinstance(completion, str):
+            raise NotAnApiReply(web_page="<html" in completion.lower() or "<!doctype" in completion.lower())
+        choices = getattr(completion, "choices", None)
+        if not choices or getattr(choices[0], "message", None) is None:
+            raise NotAnApiReply(web_page=False)
+        message = choices[0].message
+        usage = getattr(completion, "usage", None)
+        counts = [getattr(usage, name, None) for name in ("prompt_tokens", "completion_tokens")]
+        known = [count if isinstance(count, int) and count >= 0 else None for count in counts]
+        text = message.content or getattr(message, "refusal", None) or ""
+        if self.has_key:
+            text = str(text).replace(self._api_key, "[key]")  # a server that echoes what it was sent
+        return Reply(str(text), str(choices[0].finish_reason or ""), known[0], known[1])

@@ -1,0 +1,285 @@
+"""An OpenAI-compatible server on loopback with faults by script, for tests; for benchmarks as a process of its own.
+
+with FakeOpenAI(reply="hello", faults=["429", "500"]) as server:
+    ...  # server.base_url, server.requests
+
+python -m tests.fake_openai --port 8123 --fault-rate 0.4 --latency 0.2
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
+from types import TracebackType
+from typing import Any
+
+Request = dict[str, Any]
+Reply = str | Callable[[Request], str]
+
+FAULTS = ("429", "500", "hang", "cut", "prose", "empty")
+PROSE = "I looked at both of them for a while and it is really hard to put into one word."
+
+
+@dataclass
+class Log:
+    """What the server saw: request bodies in order, and of each the fault that it got."""
+
+    requests: list[Request] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+class FakeOpenAI:
+    """The server.
+
+    Args:
+        reply: the text of every good reply, or a function of the request's body.
+        faults: one per request in order, ``""`` for none; afterwards none. Or a function of the request's number.
+            ``429`` (``429:0.5`` with that Retry-After), ``429:none`` (without), ``quota`` (429 for good), ``500``
+            and any other status, ``hang``, ``drop`` (connection closed), ``cut`` (body cut off), ``garbled`` (no JSON),
+            ``prose``, ``empty``, ``html``, ``context``, ``temperature`` and ``max_tokens`` (those parameters are
+            refused where present), ``starved`` (empty because max_tokens was used up), ``no-usage``.
+        models: names that exist; None for any.
+        key: the only key accepted; None for any or none.
+        latency_s: how long a good reply takes.
+    """
+
+    def __init__(
+        self,
+        reply: Reply = "OK",
+        *,
+        faults: Sequence[str] | Callable[[int], str] = (),
+        models: Sequence[str] | None = None,
+        key: str | None = None,
+        latency_s: float = 0.0,
+        port: int = 0,
+    ) -> None:
+        self.reply = reply
+        self.models = models
+        self.key = key
+        self.latency_s = latency_s
+        self.log = Log()
+        self.hung = threading.Event()
+        self._guard = threading.Lock()
+        self._fault: Callable[[int], str] | Iterator[str] = faults if callable(faults) else chain(faults, repeat(""))
+        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def base_url(self) -> str:
+        """The address to give as base URL."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+
+    @property
+    def requests(self) -> list[Request]:
+        """Bodies of the chat requests so far."""
+        return self.log.requests
+
+    def __enter__(self) -> FakeOpenAI:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.hung.set()
+        self._server.shutdown()
+        self._server.server_close()
+
+    def serve_forever(self) -> None:
+        """Serve in this thread."""
+        self._server.serve_forever()
+
+    def note(self, body: Request, headers: dict[str, str]) -> str:
+        """Record a request and say which fault it gets."""
+        with self._guard:
+            number = len(self.log.requests)
+            fault = self._fault(number) if callable(self._fault) else next(self._fault)
+            self.log.requests.append(body)
+            self.log.faults.append(fault)
+            self.log.headers.append(headers)
+        return fault
+
+    def text(self, body: Request) -> str:
+        """The text of a good reply."""
+        return self.reply if isinstance(self.reply, str) else self.reply(body)
+
+
+def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1  # headers and body leave in one packet
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        def do_GET(self) -> None:
+            if self.path == "/v1/models":
+                names = fake.models or ["fake-model"]
+                self._json(200, {"object": "list", "data": [{"id": name, "object": "model"} for name in names]})
+            else:
+                self._html(200)
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path.startswith("/page/"):
+                return self._redirect()
+            if self.path != "/v1/chat/completions":
+                return self._json(404, {"detail": "Not Found"})
+            fault = fake.note(body, {name.lower(): value for name, value in self.headers.items()})
+            if fake.key is not None and self.headers.get("Authorization") != f"Bearer {fake.key}":
+                # As servers do: the message repeats the key that it was sent.
+                sent = self.headers.get("Authorization", "").removeprefix("Bearer ")
+                return self._error(401, "invalid_api_key", f"Incorrect API key provided: {sent}.")
+            if fake.models is not None and body["model"] not in fake.models:
+                return self._error(404, "model_not_found", f"The model `{body['model']}` does not exist.")
+            if not self._fail(fault, body):
+                if fake.latency_s:
+                    time.sleep(fake.latency_s)
+                self._chat(body, fake.text(body), usage=fault != "no-usage")
+            return None
+
+        def _fail(self, fault: str, body: Request) -> bool:
+            """Act a fault; False when the request is to be answered well."""
+            kind, _, detail = fault.partition(":")
+            if kind in ("temperature", "max_tokens"):
+                if kind not in body:
+                    return False
+                other = " Use 'max_completion_tokens' instead." if kind == "max_tokens" else ""
+                message = f"Unsupported parameter: '{kind}' is not supported with this model.{other}"
+                self._error(400, "unsupported_parameter", message, param=kind)
+            elif kind == "429":
+                after = {} if detail == "none" else {"Retry-After": detail or "0.01"}
+                self._error(429, "rate_limit_exceeded", "Rate limit reached.", headers=after)
+            elif kind == "quota":
+                self._error(429, "insufficient_quota", "You exceeded your current quota.")
+            elif kind == "context":
+                message = "This model's maximum context length is 8192 tokens. Your messages resulted in 9001 tokens."
+                self._error(400, "context_length_exceeded", message)
+            elif kind.isdigit():
+                self._error(int(kind), "server_error" if int(kind) >= 500 else "refused", f"status {kind}")
+            elif kind == "hang":
+                fake.hung.wait(float(detail) if detail else 60)
+                self.close_connection = True
+            elif kind == "drop":
+                self.close_connection = True
+            elif kind == "cut":
+                self._cut(body)
+            elif kind == "garbled":
+                self._send(200, b'{"id": "x", "choices": [{"mess', "application/json")
+            elif kind == "html":
+                self._html(200)
+            elif kind in ("prose", "empty", "starved"):
+                self._chat(body, PROSE if kind == "prose" else "", finish="length" if kind == "starved" else "stop")
+            else:
+                return False
+            return True
+
+        def _chat(self, body: Request, text: str, *, finish: str = "stop", usage: bool = True) -> None:
+            self._json(200, _completion(body, text, finish, usage))
+
+        def _cut(self, body: Request) -> None:
+            whole = json.dumps(_completion(body, fake.text(body), "stop", True)).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(whole)))
+            self.end_headers()
+            self.wfile.write(whole[: len(whole) // 2])
+            self.close_connection = True
+
+        def _redirect(self) -> None:
+            self.send_response(302)
+            self.send_header("Location", "/login")
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def _html(self, status: int) -> None:
+            self._send(status, b"<!DOCTYPE html><html><body>Sign in</body></html>", "text/html")
+
+        def _error(
+            self, status: int, code: str, message: str, *, param: str = "", headers: dict[str, str] | None = None
+        ) -> None:
+            error = {"message": message, "type": code, "code": code, "param": param or None}
+            self._json(status, {"error": error}, headers)
+
+        def _json(self, status: int, content: Any, headers: dict[str, str] | None = None) -> None:
+            self._send(status, json.dumps(content).encode(), "application/json", headers)
+
+        def _send(self, status: int, data: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+            self.send_response(status)
+            for name, value in {**(headers or {}), "Content-Type": kind, "Content-Length": str(len(data))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler
+
+
+def _completion(body: Request, text: str, finish: str, usage: bool) -> dict[str, Any]:
+    sent = sum(len(message["content"]) for message in body["messages"]) // 4
+    message = {"role": "assistant", "content": text}
+    content: dict[str, Any] = {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": body["model"],
+        "choices": [{"index": 0, "finish_reason": finish, "message": message}],
+    }
+    if usage:
+        spent = len(text) // 4 + 1
+        content["usage"] = {"prompt_tokens": sent, "completion_tokens": spent, "total_tokens": sent + spent}
+    return content
+
+
+def random_faults(rate: float, seed: int = 0, kinds: Sequence[str] = FAULTS) -> Callable[[int], str]:
+    """Faults for a share of the requests, one of ``kinds`` each, the same for the same number and seed."""
+
+    def fault(number: int) -> str:
+        dice = random.Random(f"{seed}-{number}")
+        return dice.choice(list(kinds)) if dice.random() < rate else ""
+
+    return fault
+
+
+def judge_by_marker(body: Request) -> str:
+    """A judge's reply that says PASS exactly when the candidate in the prompt holds the word ``rightly``."""
+    candidate = re.search(r"<candidate>(.*?)</candidate>", body["messages"][-1]["content"], re.DOTALL)
+    passed = candidate is not None and "rightly" in candidate.group(1)
+    return json.dumps({"why": "by the marker", "verdict": "PASS" if passed else "FAIL"})
+
+
+def main() -> None:
+    """Serve until interrupted; prints the base URL first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--latency", type=float, default=0.0)
+    parser.add_argument("--fault-rate", type=float, default=0.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--reply", default="", help="text of every reply; without it, judges' verdicts by marker")
+    arguments = parser.parse_args()
+    fake = FakeOpenAI(
+        arguments.reply or judge_by_marker,
+        faults=random_faults(arguments.fault_rate, arguments.seed),
+        latency_s=arguments.latency,
+        port=arguments.port,
+    )
+    print(fake.base_url, flush=True)
+    try:
+        fake.serve_forever()
+    except KeyboardInterrupt:
+        sys.exit(0)
+
+
+if __name__ == "__main__":
+    main()
