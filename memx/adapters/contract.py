@@ -42,6 +42,10 @@ class MemoryAdapter(ABC):
     def __init__(self, **options: Any) -> None:  # noqa: B027 - every option of a subclass has a default
         """Accept options given by ``--adapter-option``; a subclass names its own, each with a default."""
 
+    def describe(self) -> Mapping[str, Any]:
+        """What the manifest of a run should hold about this system: embedder, dimension, server version."""
+        return {}
+
     @abstractmethod
     def ingest_session(self, session: Session) -> None:
         """Store one session. Sessions of a case arrive in order, each once."""

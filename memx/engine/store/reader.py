@@ -71,7 +71,10 @@ class CaseRow:
 
 @dataclass(frozen=True, slots=True)
 class QuestionRow:
-    """A thin row for lists: texts may be long, details are read by :meth:`Store.trace`."""
+    """A thin row for lists: texts may be long, details are read by :meth:`Store.trace`.
+
+    ``why`` is the verdict's, ``reason`` the diagnosis's.
+    """
 
     question_id: str
     case_id: str
@@ -85,6 +88,7 @@ class QuestionRow:
     cause: str | None
     confidence: float | None
     rank: int | None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +131,11 @@ SORTS: Mapping[str, str] = {
 }
 
 
+#: Columns of a list row, in the order of the fields of ``QuestionRow``.
+_LISTED = (
+    "question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, rank, "
+    "json_extract(diagnosis, '$.why') AS reason"
+)
 _RUNS = "SELECT r.*, (SELECT count(*) FROM traces t WHERE t.run_id = r.run_id) AS done FROM runs r"
 
 
@@ -180,11 +189,21 @@ class Store:
         """A page of a run's finished questions. ``sort`` is a key of ``SORTS``."""
         where = where or Where()
         rows = self._query(
-            "SELECT question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, "
-            f"rank FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
+            f"SELECT {_LISTED} FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
             [run_id, *where.params, limit, offset],
         )
         return [QuestionRow(**dict(row)) for row in rows]
+
+    def question_keys(self, run_id: str, where: Where | None = None, *, sort: str = "position") -> list[int]:
+        """Keys of all questions that meet the condition, in order, for :meth:`rows`; cheap also for 20,000."""
+        where = where or Where()
+        sql = f"SELECT rowid FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position"
+        return [row[0] for row in self._query(sql, [run_id, *where.params])]
+
+    def rows(self, keys: Sequence[int]) -> dict[int, QuestionRow]:
+        """The list rows of some keys; a key whose question was deleted or asked again meanwhile is left out."""
+        sql = f"SELECT rowid, {_LISTED} FROM traces WHERE rowid IN ({','.join('?' * len(keys))})"
+        return {row[0]: QuestionRow(*tuple(row)[1:]) for row in self._query(sql, keys)}
 
     def count(self, run_id: str, where: Where | None = None) -> int:
         """How many finished questions of a run meet the condition."""
@@ -313,6 +332,11 @@ class Store:
         """Ids of the questions whose trace needs no second asking on resume: all but ERRORs."""
         sql = "SELECT question_id FROM traces WHERE run_id = ? AND outcome <> 'ERROR'"
         return {row["question_id"] for row in self._query(sql, [run_id])}
+
+    def has_errors(self, run_id: str) -> bool:
+        """True when a question has no verdict because the memory system, the judge or a model failed."""
+        sql = "SELECT 1 FROM traces WHERE run_id = ? AND (outcome = 'ERROR' OR error IS NOT NULL) LIMIT 1"
+        return bool(self._query(sql, [run_id]))
 
     def data_version(self) -> int:
         """A number that changes when another process has written to the file."""

@@ -91,6 +91,11 @@ class RunWriter:
                 self._write_sessions(case, cited)
         return attempt
 
+    def set_entity(self, case_id: str, entity_id: str) -> None:
+        """Record the namespace that the adapter sees for a case."""
+        with self._transaction():
+            self._db["cases"].update((self.run_id, case_id), {"entity_id": entity_id})
+
     def _write_sessions(self, case: Case, cited: set[str]) -> None:
         rows = []
         for position, session in enumerate(case.sessions):

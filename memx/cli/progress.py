@@ -1,0 +1,135 @@
+"""Progress of a run on stderr: a live bar in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from memx.cli.main import say
+from memx.engine.events import CaseFailed, Event, Notice, QuestionFinished, RunStarted, SessionIngested
+from memx.model import Outcome
+from memx.text.gate import safe_line
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+#: Seconds between two lines where there is no terminal.
+_EVERY_S = 5.0
+
+
+class RunProgress(AbstractContextManager["RunProgress"]):
+    """Draws the events of a run. Call it with each event, from any thread, one at a time.
+
+    Args:
+        quiet: show problems only.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
+        self._quiet = quiet
+        self._live = not quiet and sys.stderr.isatty()
+        self._counts: Counter[Outcome] = Counter()
+        self._done = 0
+        self._asked = 0
+        self._total: int | None = None
+        self._started = time.monotonic()
+        self._first: float | None = None
+        self._last_line = self._started
+        self._ingest: dict[str, tuple[int, int]] = {}
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case RunStarted():
+                self._start(event)
+            case SessionIngested():
+                self._ingest[event.case_id] = (event.done, event.total)
+                self._show()
+            case QuestionFinished():
+                self._count(event)
+            case CaseFailed():
+                self._say(f"{event.case_id}: {event.failure.step} failed: {event.failure.message}")
+                self._say(f"  its {event.questions} unfinished questions are ERROR; the other cases go on")
+            case Notice():
+                self._say(event.text)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _start(self, event: RunStarted) -> None:
+        self._done, self._total = event.done, event.total
+        if not self._live:
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[numbers]}", markup=False),
+            TimeElapsedColumn(),
+            console=Console(stderr=True, highlight=False, markup=False),
+            transient=True,
+        )
+        self._task = self._bar.add_task("starting", total=self._total, completed=self._done, numbers="")
+        self._bar.start()
+
+    def _count(self, event: QuestionFinished) -> None:
+        if self._first is None:
+            self._first = time.monotonic()
+        self._counts[event.trace.verdict.outcome] += 1
+        self._done += 1
+        self._asked += 1
+        self._show()
+
+    def _show(self) -> None:
+        if self._quiet:
+            return
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=self._doing(), completed=self._done, numbers=self._numbers())
+        elif time.monotonic() - self._last_line >= _EVERY_S:
+            self._last_line = time.monotonic()
+            say(f"memx: {self._doing()}  {self._numbers()}")
+
+    def _doing(self) -> str:
+        going = [(case, done, total) for case, (done, total) in self._ingest.items() if done < total]
+        if not going:
+            return "asking"
+        case, done, total = going[0]
+        more = f" (+{len(going) - 1} more)" if len(going) > 1 else ""
+        return safe_line(f"ingesting {case} {done}/{total}{more}", 34)
+
+    def _numbers(self) -> str:
+        of = f"/{self._total}" if self._total is not None else ""
+        parts = [f"{self._done}{of}"]
+        elapsed = time.monotonic() - self._started
+        if self._asked and elapsed > 0.5:
+            rate = self._asked / elapsed
+            parts.append(f"{rate:.1f} q/s")
+            if self._total is not None:
+                parts.append(f"{_clock((self._total - self._done) / rate)} left")
+        parts += [f"{outcome} {self._counts[outcome]}" for outcome in Outcome if self._counts[outcome]]
+        return "  ".join(parts)
+
+    def _say(self, text: str) -> None:
+        if self._bar is not None:
+            from rich.text import Text
+
+            from memx.text.gate import safe
+
+            self._bar.console.print(Text(f"memx: {safe(text)}"))
+        else:
+            say(f"memx: {text}")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -1,0 +1,140 @@
+"""``memx run``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memx.cli.main import say
+from memx.cli.options import directory_option, pairs
+
+
+@click.command(name="run", short_help="Run a benchmark on a memory system and diagnose what failed.")
+@click.option("--dataset", default="demo", show_default=True, help="demo, locomo, ... or module.path:Class.")
+@click.option("--source", type=click.Path(path_type=Path), help="The dataset's file, where it does not ship with memx.")
+@click.option("--adapter", default="local", show_default=True, help="The memory system: a name or module.path:Class.")
+@click.option("--adapter-option", "adapter_options", multiple=True, metavar="K=V", help="An option of the adapter.")
+@click.option("--retrieval-mode", metavar="MODE", help="Short for --adapter-option mode=MODE.")
+@click.option("--dataset-option", "dataset_options", multiple=True, metavar="K=V", help="An option of the dataset.")
+@click.option("--limit", type=int, metavar="N", help="Ask exactly N questions.")
+@click.option("--random", "random_", is_flag=True, help="Draw the questions at random instead of from the start.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the draw; printed with it.")
+@click.option("--sample", type=click.Choice(["stratified"]), help="Draw in proportion to the categories.")
+@click.option("--category", "categories", multiple=True, help="Ask only this category; may be repeated.")
+@click.option("--question-ids", type=click.Path(path_type=Path), metavar="FILE", help="Ask only the ids in FILE.")
+@click.option("--top-k", type=int, default=10, show_default=True, help="How many facts the candidate may see.")
+@click.option("--judge-model", default="offline", show_default=True, metavar="MODEL|offline", help="Who judges.")
+@click.option("--answer-model", default="none", show_default=True, metavar="MODEL|extractive|none",
+              help="Who answers from what was retrieved; none judges the retrieved text.")  # fmt: skip
+@click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint.")
+@click.option("--context-budget", type=int, metavar="TOKENS", help="Tokens of retrieved text the candidate may see.")
+@click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls; the rest is UNJUDGED.")
+@click.option("--max-cost", type=float, metavar="USD", help="Stop asking models at this cost.")
+@click.option("--strict", is_flag=True, help="The offline judge says UNJUDGED where it is not sure.")
+@click.option("--ready-timeout", type=float, default=180.0, show_default=True, metavar="SECONDS",
+              help="The longest that one call to the memory system may take.")  # fmt: skip
+@click.option("--concurrency", type=int, default=4, show_default=True, help="Cases side by side.")
+@click.option("--snapshots", type=click.Choice(["case", "session"]), default="case", show_default=True,
+              help="Snapshot the store around the case, or after each session too.")  # fmt: skip
+@click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")
+@click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
+@click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
+@click.option("--fail-under", type=float, metavar="SCORE", help="Exit 1 when the accuracy is below SCORE (0 to 1).")
+@click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of the summary.")
+@click.option("--quiet", is_flag=True, help="No progress, no summary; problems only.")
+@directory_option
+def command(
+    *,
+    directory: Path,
+    source: Path | None,
+    adapter_options: tuple[str, ...],
+    retrieval_mode: str | None,
+    dataset_options: tuple[str, ...],
+    random_: bool,
+    question_ids: Path | None,
+    resume: str | None,
+    fail_under: float | None,
+    as_json: bool,
+    quiet: bool,
+    **given: Any,
+) -> int:
+    """Run a benchmark on a memory system: ingest, ask, judge, and diagnose every failure.
+
+    With no options: the bundled demo, the built-in memory, offline, in under a minute.
+    """
+    from memx.cli.progress import RunProgress
+    from memx.engine.settings import RunSettings
+    from memx.engine.setup import prepare
+    from memx.errors import UsageError
+
+    if fail_under is not None and not 0 <= fail_under <= 1:
+        raise UsageError(f"--fail-under is a score from 0 to 1, not {fail_under:g}")
+    options = pairs(adapter_options, "--adapter-option")
+    if retrieval_mode:
+        options["mode"] = retrieval_mode
+    settings = RunSettings(
+        **given | {"sample": given["sample"] or ""},
+        source=str(source.absolute()) if source else "",
+        adapter_options=options,
+        dataset_options=pairs(dataset_options, "--dataset-option"),
+        random=random_,
+        question_ids=_ids(question_ids),
+    )
+    with RunProgress(quiet=quiet) as progress:
+        runner = prepare(settings, directory, listener=progress, resume=resume)
+        if not quiet:
+            for line in runner.opening_lines():
+                say(line)
+        ended = runner.run()
+    return _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
+
+
+def _ids(path: Path | None) -> tuple[str, ...]:
+    """Question ids from a file, one a line; blank lines and lines that begin with # are passed over."""
+    from memx.errors import InputError
+
+    if path is None:
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"cannot be read: {error}", "--question-ids takes a text file, one id a line.", path=path
+        ) from None
+    ids = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not ids:
+        raise InputError("holds no question id", "--question-ids takes a text file, one id a line.", path=path)
+    return ids
+
+
+def _report(directory: Path, ended: Any, *, fail_under: float | None, as_json: bool, quiet: bool) -> int:
+    from memx.engine.last_run import run_head
+    from memx.engine.store.reader import Store
+    from memx.engine.summary_text import summary_text
+
+    store = Store(directory)
+    run = store.run(ended.run_id)
+    if as_json:
+        click.echo(json.dumps(run_head(run), indent=2, ensure_ascii=True))
+    elif not quiet:
+        click.echo(summary_text(run, ended.summary))
+    store.close()
+    if ended.state == "interrupted":
+        say(f"memx: interrupted; {ended.summary.questions} finished questions are saved in {directory}")
+        say(f"  Go on with: memx run --resume {ended.run_id}")
+        return 130
+    value = ended.summary.accuracy.value
+    if not ended.complete:
+        summary = ended.summary
+        if summary.passed + summary.failed == 0:
+            say("memx: no question could be evaluated")
+        say(f"memx: {summary.errors} ERROR and {summary.unjudged} UNJUDGED; memx debug shows the step that broke")
+        return 3
+    if fail_under is not None and (value is None or value < fail_under):
+        shown = "none" if value is None else f"{value:.4f}"
+        say(f"memx: accuracy {shown} is below --fail-under {fail_under:g}")
+        return 1
+    return 0

@@ -1,0 +1,77 @@
+"""Checks on what an adapter returned: one clear error that names the method, instead of a crash later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from memx.errors import AdapterError
+from memx.model import Fact, QueryResult, Retrieved, Snapshot
+
+
+def checked_result(result: Any, adapter: str, depth: int | None) -> QueryResult:
+    """The result of ``query`` with scores as floats, cut to ``depth`` facts (None: all of them).
+
+    Raises:
+        AdapterError: it is no ``QueryResult``, or holds something else than ``Retrieved``.
+    """
+    if not isinstance(result, QueryResult):
+        raise AdapterError(f"{adapter}.query() returned {type(result).__name__}", "It must return a memx.QueryResult.")
+    if result.answer is not None and not isinstance(result.answer, str):
+        raise AdapterError(f"{adapter}.query() gave an answer that is {type(result.answer).__name__}, not text")
+    facts = []
+    for fact in result.facts if depth is None else result.facts[:depth]:
+        if not isinstance(fact, Retrieved):
+            raise AdapterError(
+                f"{adapter}.query() returned a {type(fact).__name__} among its facts, not a memx.Retrieved"
+            )
+        score = _number(fact.score, adapter, fact.fact_id)
+        signals = {str(name): _number(value, adapter, fact.fact_id) for name, value in _mapping(fact.signals).items()}
+        known = {name: value for name, value in signals.items() if value is not None}
+        facts.append(Retrieved(fact.fact_id, fact.content, score, known, _mapping(fact.metadata)))
+    return QueryResult(tuple(facts), result.answer, _mapping(result.declared))
+
+
+def checked_snapshot(snapshot: Any, adapter: str) -> tuple[Snapshot, list[str]]:
+    """The snapshot with each fact id once (the first is kept), and a finding for each oddity.
+
+    Raises:
+        AdapterError: it is no ``Snapshot``, or holds something else than ``Fact``.
+    """
+    if not isinstance(snapshot, Snapshot):
+        raise AdapterError(
+            f"{adapter}.export_state() returned {type(snapshot).__name__}", "It must return a memx.Snapshot."
+        )
+    for fact in snapshot.facts:
+        if not isinstance(fact, Fact):
+            raise AdapterError(
+                f"{adapter}.export_state() returned a {type(fact).__name__} among its facts, not a memx.Fact"
+            )
+    once = snapshot.by_id()
+    findings = []
+    if len(once) < len(snapshot.facts):
+        repeated = len(snapshot.facts) - len(once)
+        findings.append(f"export_state repeats fact ids ({repeated} rows left out, the first of each id is kept)")
+    empty = sum(1 for fact in once.values() if not fact.content.strip())
+    if empty:
+        findings.append(f"export_state has {empty} facts with no text")
+    dangling = sum(1 for fact in once.values() if any(old not in once for old in fact.supersedes))
+    if dangling:
+        findings.append(f"{dangling} facts supersede ids that the store does not have")
+    return Snapshot(snapshot.entity_id, tuple(once.values()), snapshot.label), findings
+
+
+def _number(value: Any, adapter: str, fact_id: str) -> float | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        message = f"{adapter}.query() gave fact {fact_id} a score that is no number: {value!r}"
+        raise AdapterError(message) from None
+    return number if math.isfinite(number) else None
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

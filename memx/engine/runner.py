@@ -1,0 +1,314 @@
+"""The act of running: cases side by side, each finished question in the store, an end that is always written down."""
+
+from __future__ import annotations
+
+import hashlib
+import queue
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from memx.adapters.contract import Dataset, MemoryAdapter
+from memx.diagnose.contract import Embed
+from memx.engine.adapter_thread import AdapterThread, StepError
+from memx.engine.answers import Answerer
+from memx.engine.case_runner import CaseRunner, Task, Workshop
+from memx.engine.events import Event, Listener, RunStarted
+from memx.engine.judges.contract import Judge
+from memx.engine.last_run import write_last_run
+from memx.engine.manifest import build_manifest
+from memx.engine.redaction import redact_options
+from memx.engine.settings import RunSettings
+from memx.engine.store.reader import Store
+from memx.engine.store.writer import RunWriter
+from memx.engine.summary import Summary, summarize
+from memx.errors import AdapterError, MemxError, UsageError
+from memx.model import Case
+
+#: How long an interrupted run waits for questions under way, in seconds.
+GRACE_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The built parts of a run: what the settings' names stand for."""
+
+    dataset: Dataset
+    adapter: type[MemoryAdapter]
+    judge: Judge
+    answerer: Answerer
+    total: int | None
+    slice_reasons: tuple[str, ...] = ()
+    errata: Mapping[str, Any] | None = None
+    llm_counts: Callable[[], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a run ended. ``complete`` is False when some question has no verdict because something failed."""
+
+    run_id: str
+    state: str
+    summary: Summary
+    complete: bool
+
+
+class Runner:
+    """One run in one directory.
+
+    Args:
+        settings: what to do; of a resumed run, its stored settings.
+        parts: dataset, adapter class, judge, answerer.
+        directory: where ``memx.db`` lives.
+        listener: told of everything that happens.
+        resume: id of the stored run to go on with; None starts a new one.
+        stop: set from outside to end the run as an interrupt would.
+    """
+
+    def __init__(
+        self,
+        settings: RunSettings,
+        parts: Parts,
+        directory: Path,
+        *,
+        writer: RunWriter,
+        listener: Listener = lambda event: None,
+        resume: bool = False,
+        stop: threading.Event | None = None,
+    ) -> None:
+        self._settings = settings
+        self._parts = parts
+        self._directory = directory
+        self._writer = writer
+        self._resume = resume
+        self._stop = stop or threading.Event()
+        self._listener = listener
+        self._telling = threading.Lock()
+        self._fatal: list[BaseException] = []
+
+    def run(self) -> Ended:
+        """Run to the end, or to the interrupt; what was finished is stored either way.
+
+        Raises:
+            MemxError: the run cannot start, or the store cannot be written any more.
+        """
+        facts = self._preflight()
+        run_id, done = self._begin(facts)
+        self._tell(RunStarted(run_id, self._parts.total, len(done)))
+        # Bounded, so that a large dataset is read no faster than it is worked off.
+        tasks: queue.Queue[Task | None] = queue.Queue(maxsize=self._settings.concurrency)
+        shop = self._shop()
+        workers = [
+            threading.Thread(target=self._work, args=(tasks, shop), daemon=True, name=f"case-{n}")
+            for n in range(self._settings.concurrency)
+        ]
+        for worker in workers:
+            worker.start()
+        interrupted = self._feed(tasks, workers, done)
+        return self._end(run_id, interrupted)
+
+    # ------------------------------------------------------------------------------------------------------------ start
+
+    def _preflight(self) -> Mapping[str, Any]:
+        """Fail before anything is ingested: judge, answer model and adapter are tried once."""
+        self._parts.judge.preflight()
+        self._parts.answerer.preflight()
+        adapter_class, settings = self._parts.adapter, self._settings
+        name = adapter_class.name or adapter_class.__name__
+        thread = AdapterThread(name, self._stop)
+
+        def start() -> Mapping[str, Any]:
+            adapter = adapter_class(**settings.adapter_options)
+            try:
+                return dict(adapter.describe())
+            finally:
+                adapter.close()
+
+        try:
+            return thread.call("start", settings.ready_timeout, start)
+        except StepError as failed:
+            error = failed.error
+            if isinstance(error, MemxError):
+                raise error from None
+            if isinstance(error, TypeError):
+                message = f"adapter '{name}' does not take these options: {error}"
+                raise UsageError(message, f"memx adapters show {name} lists them.") from None
+            raise AdapterError(f"adapter '{name}' cannot start: {type(error).__name__}: {error}") from None
+        finally:
+            thread.end()
+
+    def _begin(self, adapter_facts: Mapping[str, Any]) -> tuple[str, set[str]]:
+        settings, parts, writer = self._settings, self._parts, self._writer
+        if self._resume:
+            writer.reopen()
+            store = Store(self._directory)
+            try:
+                return writer.run_id, store.done_questions(writer.run_id)
+            finally:
+                store.close()
+        manifest = build_manifest(
+            settings, parts.dataset.info, parts.adapter, parts.judge, parts.slice_reasons, adapter_facts
+        )
+        stored = replace(settings, adapter_options=redact_options(settings.adapter_options))
+        writer.begin(
+            dataset=parts.dataset.info.name,
+            adapter=parts.adapter.name or settings.adapter,
+            judge=parts.judge.name,
+            settings=stored.as_dict(),
+            manifest=manifest,
+        )
+        if parts.total is not None:
+            writer.set_question_total(parts.total)
+        return writer.run_id, set()
+
+    # ------------------------------------------------------------------------------------------------------------- work
+
+    def _feed(self, tasks: queue.Queue[Task | None], workers: list[threading.Thread], done: set[str]) -> bool:
+        """Hand out the cases and wait for the workers; True when the user interrupted."""
+        interrupted = False
+        try:
+            for task in self._tasks(done):
+                while not self._stop.is_set():
+                    try:
+                        tasks.put(task, timeout=0.2)
+                        break
+                    except queue.Full:
+                        continue
+            for _ in workers:
+                self._put_end(tasks)
+            while any(worker.is_alive() for worker in workers) and not self._stop.is_set():
+                time.sleep(0.02)
+        except KeyboardInterrupt:
+            interrupted = True
+        except Exception as error:  # the dataset broke half way; what was handed out is finished first
+            self._fatal.append(error)
+            for _ in workers:
+                self._put_end(tasks)
+            for worker in workers:
+                worker.join()
+        interrupted = interrupted or (self._stop.is_set() and not self._fatal)
+        self._stop.set()
+        deadline = time.monotonic() + GRACE_S
+        try:
+            for worker in workers:
+                worker.join(max(0.0, deadline - time.monotonic()))
+        except KeyboardInterrupt:
+            interrupted = True
+        return interrupted
+
+    def _put_end(self, tasks: queue.Queue[Task | None]) -> None:
+        while not self._stop.is_set():
+            try:
+                tasks.put(None, timeout=0.2)
+                return
+            except queue.Full:
+                continue
+
+    def _tasks(self, done: set[str]) -> Iterator[Task]:
+        place = 0
+        for position, case in enumerate(self._parts.dataset.cases()):
+            numbered = [(place + n, question) for n, question in enumerate(case.questions)]
+            place += len(case.questions)
+            questions = [(n, question) for n, question in numbered if question.question_id not in done]
+            if questions:
+                yield Task(case, position, questions)
+
+    def _work(self, tasks: queue.Queue[Task | None], shop: Workshop) -> None:
+        while not self._stop.is_set():
+            try:
+                task = tasks.get(timeout=0.2)
+            except queue.Empty:
+                continue
+            if task is None:
+                return
+            try:
+                CaseRunner(shop, task).run()
+            except Exception as error:  # the store failed: nothing more can be kept, so nothing more is asked
+                self._fatal.append(error)
+                self._stop.set()
+
+    def _shop(self) -> Workshop:
+        cache = self._directory / "cache"
+        return Workshop(
+            settings=self._settings,
+            adapter_class=self._parts.adapter,
+            adapter_options=self._settings.adapter_options,
+            cache_dir=cache,
+            writer=self._writer,
+            judge=self._parts.judge,
+            answerer=self._parts.answerer,
+            embed=lazy_embedder(cache),
+            errata=self._parts.errata,
+            namespace=self._namespace,
+            listener=self._tell,
+            stop=self._stop,
+        )
+
+    def _namespace(self, case: Case, attempt: int) -> str:
+        if self._parts.adapter.shares_entity_ids:
+            return case.entity_id
+        prefix = self._settings.entity_prefix or f"memx-{self._writer.run_id}"
+        again = f"-{attempt}" if attempt > 1 and not self._settings.entity_prefix else ""
+        return f"{prefix}-{_slug(case.entity_id)}{again}"
+
+    def _tell(self, event: Event) -> None:
+        with self._telling:
+            self._listener(event)
+
+    # -------------------------------------------------------------------------------------------------------------- end
+
+    def _end(self, run_id: str, interrupted: bool) -> Ended:
+        state = "failed" if self._fatal else "interrupted" if interrupted else "finished"
+        store = Store(self._directory)
+        try:
+            counts = self._parts.llm_counts() if self._parts.llm_counts else None
+            summary = summarize(store, run_id, counts)
+            self._writer.end(state, summary.as_dict())
+            write_last_run(store, run_id)
+            complete = summary.passed + summary.failed > 0 and not store.has_errors(run_id)
+        except MemxError:
+            if self._fatal:
+                raise self._fatal[0] from None
+            raise
+        finally:
+            store.close()
+            self._writer.close()
+        if self._fatal:
+            raise self._fatal[0]
+        return Ended(run_id, state, summary, complete)
+
+
+def new_run_id() -> str:
+    """A run id that sorts by time and that no other process makes: ``20260131-142501-3fa9``."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
+
+
+def lazy_embedder(cache: Path) -> Embed:
+    """MiniLM with its vectors cached on disk, loaded when the first text is embedded."""
+    lock = threading.Lock()
+    made: list[Any] = []
+
+    def embed(texts: Any) -> Any:
+        with lock:
+            if not made:
+                from memx.memory.embedding import minilm
+                from memx.memory.embedding_cache import CachedEmbedder
+
+                made.append(CachedEmbedder(minilm(), cache))
+        return made[0].embed(texts)
+
+    return embed
+
+
+def _slug(text: str) -> str:
+    """Letters, digits, ``_`` and ``-`` only, which every memory system takes; a hash keeps changed ids apart."""
+    slug = re.sub(r"[^A-Za-z0-9_-]+", "-", text)[:48].strip("-")
+    if slug == text:
+        return slug
+    return f"{slug}-{hashlib.blake2b(text.encode(), digest_size=4).hexdigest()}"

@@ -1,0 +1,190 @@
+"""From settings to a runner: names become classes, a stored run's settings are read back, models are built once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memx.adapters.contract import Dataset, MemoryAdapter
+from memx.adapters.registry import adapter_class
+from memx.engine.events import Listener, Notice
+from memx.engine.judges.contract import Judge
+from memx.engine.redaction import HIDDEN
+from memx.engine.runner import Ended, Parts, Runner, new_run_id
+from memx.engine.settings import RunSettings
+from memx.engine.store.reader import Store
+from memx.engine.store.writer import RunWriter
+from memx.errors import InputError, UsageError
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A run that can start. ``close`` releases what it holds when it is not started after all."""
+
+    runner: Runner
+    run_id: str
+    settings: RunSettings
+    parts: Parts
+
+    def run(self) -> Ended:
+        """Run to the end."""
+        return self.runner.run()
+
+    def opening_lines(self) -> list[str]:
+        """What a user should know before it starts: judge, dataset, adapter, draw."""
+        settings, parts = self.settings, self.parts
+        answers = "" if settings.answer_model == "none" else f", answers by {settings.answer_model}"
+        count = "" if parts.total is None else f", {parts.total} questions"
+        lines = [
+            f"memx: judge {parts.judge.name}{answers}",
+            f"memx: run {self.run_id}: {parts.dataset.info.name} x {parts.adapter.name or settings.adapter}{count}",
+        ]
+        if settings.random or settings.sample:
+            lines.append(f"memx: questions drawn at random, seed {settings.seed}")
+        if parts.slice_reasons:
+            lines.append(f"memx: not a measurement: {'; '.join(parts.slice_reasons)}")
+        return lines
+
+
+def prepare(
+    settings: RunSettings,
+    directory: Path,
+    *,
+    listener: Listener = lambda event: None,
+    resume: str | None = None,
+    stop: threading.Event | None = None,
+    dataset: Dataset | None = None,
+    adapter: type[MemoryAdapter] | None = None,
+    judge: Judge | None = None,
+) -> Prepared:
+    """Everything a run needs, checked before anything is ingested.
+
+    Args:
+        resume: a stored run to go on with; its settings hold, ``settings`` only adds what the store must not keep.
+        dataset, adapter, judge: given as objects instead of by name.
+
+    Raises:
+        MemxError: a name, option or file that cannot be used; nothing has been written then.
+    """
+    run_id = new_run_id()
+    if resume is not None:
+        run_id, settings, stored = _stored(directory, resume, settings)
+    stop = stop or threading.Event()
+    chosen = adapter or adapter_class(settings.adapter)
+    selected, total, reasons = _dataset(settings, dataset)
+    if resume is not None:
+        _refuse_changed_dataset(selected, stored, run_id)
+    writer = RunWriter(directory, run_id)
+    try:
+        parts = _parts(settings, selected, chosen, judge, total, reasons, writer, stop, listener)
+    except BaseException:
+        writer.close()
+        raise
+    runner = Runner(settings, parts, directory, writer=writer, listener=listener, resume=resume is not None, stop=stop)
+    return Prepared(runner, run_id, settings, parts)
+
+
+def _parts(
+    settings: RunSettings,
+    dataset: Dataset,
+    adapter: type[MemoryAdapter],
+    judge: Judge | None,
+    total: int | None,
+    reasons: tuple[str, ...],
+    writer: RunWriter,
+    stop: threading.Event,
+    listener: Listener,
+) -> Parts:
+    from memx.adapters.datasets.errata import errata_for
+    from memx.engine.answers import build_answerer
+    from memx.engine.judges.offline import OfflineJudge
+    from memx.llm.models import Models, ModelSettings
+
+    models = Models(
+        ModelSettings(base_url=settings.base_url or None, max_calls=settings.max_calls, max_cost=settings.max_cost),
+        cache=_StoredReplies(writer),
+        stop=stop,
+        on_wait=lambda wait: listener(Notice(str(wait))),
+    )
+    if judge is None and settings.judge_model == "offline":
+        judge = OfflineJudge(strict=settings.strict)
+    elif judge is None:
+        from memx.engine.judges.model import ModelJudge
+
+        judge = ModelJudge(models.llm(settings.judge_model), dataset_name=dataset.info.name)
+    answerer = build_answerer(
+        settings.answer_model, models.llm, dataset_name=dataset.info.name, context_budget=settings.context_budget
+    )
+    return Parts(
+        dataset=dataset,
+        adapter=adapter,
+        judge=judge,
+        answerer=answerer,
+        total=total,
+        slice_reasons=reasons,
+        errata=errata_for(dataset.info.name),
+        llm_counts=models.summary,
+    )
+
+
+class _StoredReplies:
+    """The reply cache of the model client, kept in the run store."""
+
+    def __init__(self, writer: RunWriter) -> None:
+        self._writer = writer
+
+    def get(self, key: str) -> dict[str, Any] | None:
+        return self._writer.cached_reply(key)
+
+    def put(self, key: str, value: dict[str, Any]) -> None:
+        self._writer.cache_reply(key, value)
+
+
+def _dataset(settings: RunSettings, given: Dataset | None) -> tuple[Dataset, int | None, tuple[str, ...]]:
+    from memx.adapters.datasets.opening import open_dataset
+    from memx.adapters.datasets.selection import Selection, select
+
+    source = Path(settings.source) if settings.source else None
+    dataset = given or open_dataset(settings.dataset, source, **settings.dataset_options)
+    selection = Selection(
+        limit=settings.limit,
+        random=settings.random,
+        seed=settings.seed,
+        sample=settings.sample,
+        categories=settings.categories,
+        question_ids=settings.question_ids,
+    )
+    selected = select(dataset, selection)
+    return selected, selected.question_count(), tuple(selection.publishable_reasons)
+
+
+def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunSettings, Mapping[str, Any]]:
+    """Id, settings and manifest of the run to go on with; hidden option values are taken from ``given``."""
+    store = Store(directory)
+    try:
+        run = store.run(resume)
+    finally:
+        store.close()
+    settings = RunSettings.from_dict(run.settings)
+    options = dict(settings.adapter_options)
+    for name, value in options.items():
+        if value == HIDDEN:
+            if name not in given.adapter_options:
+                hint = f"Give it again: --adapter-option {name}=..."
+                raise UsageError(f"run {run.run_id} used --adapter-option {name}, which the store does not keep", hint)
+            options[name] = given.adapter_options[name]
+    return run.run_id, replace(settings, adapter_options=options), run.manifest
+
+
+def _refuse_changed_dataset(dataset: Dataset, manifest: Mapping[str, Any], run_id: str) -> None:
+    before = manifest.get("dataset", {}).get("sha256", "")
+    now = dataset.info.sha256
+    if before and now and before != now:
+        raise InputError(
+            f"the dataset is not the one that run {run_id} began with (sha256 {now[:12]}, was {before[:12]})",
+            "Put the old file back, or start a new run.",
+            path=dataset.info.source,
+        )

@@ -1,0 +1,131 @@
+"""The Diagnostic Summary: counts, accuracy with its interval, stages and causes, read from the store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+from typing import Any
+
+from memx.engine.store.reader import QuestionRow, Store, Where
+from memx.model import CAUSES_OF, Stage
+
+_FAIL = Where("outcome = 'FAIL'")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """``n`` of ``d`` with a 95 % Wilson score interval; all None when there is nothing to divide by."""
+
+    n: int
+    d: int
+
+    @property
+    def value(self) -> float | None:
+        """n / d."""
+        return self.n / self.d if self.d else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Low and high end of the Wilson score interval (Wilson 1927) at 95 %."""
+        if not self.d:
+            return None
+        z = NormalDist().inv_cdf(0.975)
+        p, n = self.n / self.d, self.d
+        centre = p + z * z / (2 * n)
+        spread = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+        return max(0.0, (centre - spread) / (1 + z * z / n)), min(1.0, (centre + spread) / (1 + z * z / n))
+
+    def as_dict(self) -> dict[str, Any]:
+        """value, n, d, low, high."""
+        low, high = self.interval or (None, None)
+        return {"value": self.value, "n": self.n, "d": self.d, "low": low, "high": high}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What a run found. ``passed + failed + unjudged + errors = questions``.
+
+    Attributes:
+        abstentions: questions whose right answer is a refusal, whatever their verdict.
+        by_category: passed of judged; UNJUDGED and ERROR are in no denominator.
+        stages: FAILs per stage, all five stages named.
+        undiagnosed: FAILs without a diagnosis.
+        telling: three FAILs that show the commonest mechanisms best.
+        llm: calls, cached, input_tokens, output_tokens, cost.
+    """
+
+    questions: int
+    passed: int
+    failed: int
+    unjudged: int
+    errors: int
+    abstentions: int
+    accuracy: Share
+    by_category: Mapping[str, Share]
+    stages: Mapping[str, int]
+    causes: Mapping[str, int]
+    undiagnosed: int
+    telling: tuple[QuestionRow, ...]
+    llm: Mapping[str, Any]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The ``summary`` object of ``last_run.json``."""
+        return {
+            "questions": self.questions,
+            "passed": self.passed,
+            "failed": self.failed,
+            "unjudged": self.unjudged,
+            "errors": self.errors,
+            "abstentions": self.abstentions,
+            "accuracy": self.accuracy.as_dict(),
+            "by_category": {name: {"n": share.n, "d": share.d} for name, share in self.by_category.items()},
+            "stages": dict(self.stages),
+            "causes": dict(self.causes),
+            "llm": dict(self.llm),
+        }
+
+
+def summarize(store: Store, run_id: str, llm: Mapping[str, Any] | None = None) -> Summary:
+    """The summary of the traces that a run has stored so far."""
+    outcomes = store.facets(run_id, "outcome")
+    passed, failed = outcomes.get("PASS", 0), outcomes.get("FAIL", 0)
+    categories = store.facets(run_id, "category")
+    passed_by = store.facets(run_id, "category", Where("outcome = 'PASS'"))
+    failed_by = store.facets(run_id, "category", _FAIL)
+    stages = store.facets(run_id, "stage", _FAIL)
+    causes = store.facets(run_id, "cause", _FAIL)
+    return Summary(
+        questions=sum(outcomes.values()),
+        passed=passed,
+        failed=failed,
+        unjudged=outcomes.get("UNJUDGED", 0),
+        errors=outcomes.get("ERROR", 0),
+        abstentions=store.count(run_id, Where("abstention")),
+        accuracy=Share(passed, passed + failed),
+        by_category={
+            name: Share(passed_by.get(name, 0), passed_by.get(name, 0) + failed_by.get(name, 0))
+            for name in sorted(categories)
+        },
+        stages={str(stage): stages.get(str(stage), 0) for stage in Stage},
+        causes=causes,
+        undiagnosed=failed - sum(stages.values()),
+        telling=_telling(store, run_id, causes),
+        llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
+    )
+
+
+def stage_of(cause: str) -> str:
+    """The stage that a cause belongs to."""
+    return next(str(stage) for stage, causes in CAUSES_OF.items() if cause in causes)
+
+
+def _telling(store: Store, run_id: str, causes: Mapping[str, int]) -> tuple[QuestionRow, ...]:
+    """The surest FAIL of each of the commonest causes, three in all; further ones of the commonest when few causes."""
+    by_cause = [
+        store.questions(run_id, Where("outcome = 'FAIL' AND cause = ?", (cause,)), sort="confidence", limit=3)
+        for cause in list(causes)[:3]
+    ]
+    ranked = [row for place in range(3) for rows in by_cause for row in rows[place : place + 1]]
+    return tuple(ranked[:3])

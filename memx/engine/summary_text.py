@@ -1,0 +1,126 @@
+"""The Diagnostic Summary as plain text, 80 columns: what ``memx run`` and ``memx runs show`` print."""
+
+from __future__ import annotations
+
+from memx.engine.store.reader import QuestionRow, RunRow
+from memx.engine.summary import Share, Summary, stage_of
+from memx.text.gate import safe, safe_line
+
+_WIDTH = 80
+_BAR = 20
+
+
+def summary_text(run: RunRow, summary: Summary) -> str:
+    """The summary of a run: accuracy, categories, stages and causes, three telling failures, what to type next."""
+    lines = [
+        "Diagnostic Summary",
+        safe_line(f"  run {run.run_id}  {run.dataset} x {run.adapter}  judge {run.judge}  {_state(run)}", _WIDTH),
+        "",
+        *_accuracy(summary),
+        "",
+        *_categories(summary),
+        *_stages(summary),
+        *_telling(summary),
+        *_not_a_measurement(run),
+        *_next(run, summary),
+    ]
+    return "\n".join(lines)
+
+
+def percent(share: Share) -> str:
+    """``68.2 %``, or ``-`` when there is nothing to divide by."""
+    return "-" if share.value is None else f"{share.value * 100:.1f} %"
+
+
+def _state(run: RunRow) -> str:
+    return "" if run.state == "finished" else run.state.upper()
+
+
+def _accuracy(summary: Summary) -> list[str]:
+    share = summary.accuracy
+    interval = share.interval
+    line = f"  accuracy  {percent(share)}  ({share.n} of {share.d} judged)"
+    if interval:
+        line += f"  95 % interval {interval[0] * 100:.1f} to {interval[1] * 100:.1f} %"
+    counts = f"  {summary.questions} questions: {summary.passed} PASS  {summary.failed} FAIL"
+    counts += f"  {summary.unjudged} UNJUDGED  {summary.errors} ERROR"
+    lines = [line, counts]
+    if summary.abstentions and summary.unjudged:
+        lines.append(
+            f"  {summary.abstentions} questions ask for a refusal; retrieved text cannot refuse, so without an"
+        )
+        lines.append("  answer they are UNJUDGED and outside the accuracy (see --answer-model).")
+    return lines
+
+
+def _categories(summary: Summary) -> list[str]:
+    lines = ["  by category"]
+    width = max((len(name) for name in summary.by_category), default=0)
+    for name, share in summary.by_category.items():
+        bar = "-" if share.value is None else _bar(share.value)
+        lines.append(
+            f"    {safe_line(name, 24):<{min(width, 24)}}  {percent(share):>7}  {share.n:>4} of {share.d:<4}  {bar}"
+        )
+    return [*lines, ""]
+
+
+def _stages(summary: Summary) -> list[str]:
+    if not summary.failed:
+        return []
+    lines = [f"  why {summary.failed} failed"]
+    for stage, count in summary.stages.items():
+        if not count:
+            continue
+        share = count / summary.failed
+        label = "none (memory path is right)" if stage == "none" else stage
+        lines.append(f"    {label:<28}{count:>5}  {share * 100:>5.1f} % of FAILs  {_bar(share)}")
+        for cause, number in summary.causes.items():
+            if stage_of(cause) == stage:
+                lines.append(f"      {cause:<26}{number:>5}  {number / summary.failed * 100:>5.1f} %")
+    if summary.undiagnosed:
+        lines.append(f"    {'not diagnosed':<28}{summary.undiagnosed:>5}")
+    return [*lines, ""]
+
+
+def _telling(summary: Summary) -> list[str]:
+    if not summary.telling:
+        return []
+    lines = ["  telling failures"]
+    for row in summary.telling:
+        lines += _telling_one(row)
+    return [*lines, ""]
+
+
+def _telling_one(row: QuestionRow) -> list[str]:
+    head = f"    {row.question_id}  {row.stage}: {row.cause}"
+    return [
+        safe_line(head, _WIDTH),
+        safe_line(f"      asked  {row.question}", _WIDTH),
+        safe_line(f"      gold   {row.gold}", _WIDTH),
+        safe_line(f"      why    {row.reason}", _WIDTH),
+    ]
+
+
+def _not_a_measurement(run: RunRow) -> list[str]:
+    reasons = run.manifest.get("not_publishable_because") or []
+    if not reasons:
+        return []
+    return [safe_line(f"  not a measurement: {safe('; '.join(reasons))}", _WIDTH), ""]
+
+
+def _next(run: RunRow, summary: Summary) -> list[str]:
+    lines = []
+    if run.state in ("interrupted", "failed"):
+        lines.append(f"  go on     memx run --resume {run.run_id}")
+    if summary.failed:
+        lines.append("  next      memx debug")
+    elif summary.errors:
+        lines.append("  next      memx debug        (shows the step that broke)")
+    else:
+        lines.append("  next      memx runs ls")
+    return lines
+
+
+def _bar(share: float) -> str:
+    filled = round(share * _BAR)
+    return "#" * filled + "." * (_BAR - filled)
