@@ -27,6 +27,8 @@ ADAPTERS: Mapping[str, str] = {
 DATASETS: Mapping[str, str] = {
     "demo": "memx.adapters.datasets.demo:Demo",
     "locomo": "memx.adapters.datasets.locomo:Locomo",
+    "longmemeval": "memx.adapters.datasets.longmemeval:LongMemEval",
+    "beam": "memx.adapters.datasets.beam:Beam",
 }
 MEASURES: Mapping[str, str] = {}
 
@@ -118,4 +120,4 @@ def _check(kind: str, name: str, found: Any, base: type[T]) -> type[T]:
 
 def _defines(found: type, method: str) -> bool:
     value = getattr(found, method, None)
-    return callable(value) and not getattr(value, "__isabstractmethod__", False)
+    return (callable(value) or isinstance(value, property)) and not getattr(value, "__isabstractmethod__", False)

@@ -31,8 +31,8 @@ def test_a_conversation_keeps_ids_speakers_times_and_order(tmp_path: Path) -> No
     first = case.sessions[0].turns[0]
     assert (first.turn_id, first.speaker, first.role) == ("D1:1", "Ada", "user")
     assert case.sessions[0].turns[1].role == "assistant"
-    assert first.at == case.sessions[0].at == datetime(2023, 5, 8, 13, 56)  # noqa: DTZ001
-    assert case.sessions[1].at == datetime(2023, 9, 13, 0, 9)  # noqa: DTZ001
+    assert first.at == case.sessions[0].at == datetime(2023, 5, 8, 13, 56)
+    assert case.sessions[1].at == datetime(2023, 9, 13, 0, 9)
     assert [q.question_id for q in case.questions] == [f"conv-1:q{n}" for n in range(5)]
     assert case.questions[0].evidence_sessions == ("D1", "D2")
 
@@ -150,7 +150,7 @@ def test_a_repeated_conversation_is_refused(tmp_path: Path) -> None:
 def test_options_and_sources_that_do_not_exist(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="captions is on, off or labelled"):
         load(tmp_path, locomo_sample(), captions="some")
-    with pytest.raises(UsageError, match="no option 'colour'"):
+    with pytest.raises(UsageError, match="no option of locomo named 'colour'"):
         load(tmp_path, locomo_sample(), colour=1)
     with pytest.raises(InputError, match="no such file"):
         Locomo.load(tmp_path / "elsewhere" / "locomo10.json")

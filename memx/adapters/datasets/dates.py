@@ -67,6 +67,6 @@ def _month(name: str, form: str) -> int:
 
 def _time(form: str, year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> datetime:
     try:
-        return datetime(year, month, day, hour, minute)  # noqa: DTZ001 - the files give no zone
+        return datetime(year, month, day, hour, minute)
     except ValueError:
         raise ValueError(f"{form}, and a day that exists") from None

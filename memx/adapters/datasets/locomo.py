@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from memx.adapters.contract import Dataset, DatasetInfo, Quirk, file_sha256
 from memx.adapters.datasets.dates import locomo_time
+from memx.adapters.datasets.options import flag, refuse_unknown
 from memx.adapters.datasets.reading import Findings, Record, kind_of, read_json
 from memx.errors import InputError, UsageError
 from memx.model import Case, Question, Session, Turn
@@ -68,7 +69,7 @@ class Locomo(Dataset):
 
     @classmethod
     def load(
-        cls, source: Path | None = None, *, captions: str = "labelled", skip_bad: bool = False, **options: Any
+        cls, source: Path | None = None, *, captions: str = "labelled", skip_bad: bool | str = False, **options: Any
     ) -> Locomo:
         """Open ``locomo10.json``, or the directory that holds it.
 
@@ -76,14 +77,13 @@ class Locomo(Dataset):
             InputError: the file is missing, broken or of the wrong shape.
             UsageError: an option that does not exist.
         """
-        if options:
-            raise UsageError(f"locomo has no option '{min(options)}'", "There are: captions, skip_bad")
+        refuse_unknown(cls.name, options, ("captions", "skip_bad"))
         if captions not in get_args(Captions):
             raise UsageError(f"captions is on, off or labelled, not '{captions}'")
         if source is None:
             raise InputError(f"locomo needs its file {FILE_NAME}", "Give it by --source PATH.")
         path = source / FILE_NAME if source.is_dir() else source
-        return cls(path, captions, skip_bad)  # type: ignore[arg-type]
+        return cls(path, captions, flag("skip_bad", skip_bad))  # type: ignore[arg-type]
 
     @property
     def info(self) -> DatasetInfo:

@@ -61,12 +61,7 @@ def decode(content: bytes, path: Path) -> str:
     Raises:
         InputError: UTF-16 or UTF-32, binary, or bytes that are no UTF-8 (with the line).
     """
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in content[:4] and content[:2].strip(b"\0") in b"[{"):
-        raise InputError(
-            "is UTF-16 or UTF-32, and JSON files are UTF-8", "Save it as UTF-8 (iconv -t UTF-8).", path=path
-        )
-    if b"\0" in content[:4096]:
-        raise InputError("is a binary file, not JSON", "Give the JSON file; unpack an archive first.", path=path)
+    refuse_other_encodings(content[:4096], path)
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -74,6 +69,16 @@ def decode(content: bytes, path: Path) -> str:
         raise InputError(
             f"byte {error.start} is not UTF-8", "Save the file as UTF-8.", path=path, place=f"line {line}"
         ) from None
+
+
+def refuse_other_encodings(head: bytes, path: Path) -> None:
+    """Raise :class:`InputError` when the first bytes of a file are those of UTF-16, UTF-32 or a binary file."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or (b"\0" in head[:4] and head[:2].strip(b"\0") in (b"[", b"{")):
+        raise InputError(
+            "is UTF-16 or UTF-32, and JSON files are UTF-8", "Save it as UTF-8 (iconv -t UTF-8).", path=path
+        )
+    if b"\0" in head:
+        raise InputError("is a binary file, not JSON", "Give the JSON file; unpack an archive first.", path=path)
 
 
 def read_json(path: Path) -> Any:
@@ -91,6 +96,18 @@ def parse_json(text: str, path: Path, *, place: str = "") -> Any:
     Raises:
         InputError: not JSON, cut off, more than one value, NaN, a key given twice, a number too long, nested too deep.
     """
+    try:
+        return strict_decoder(path, place).decode(text)
+    except json.JSONDecodeError as error:
+        raise _syntax_error(text, error, path, place) from None
+    except RecursionError:
+        raise InputError("is nested too deep to be a dataset", path=path, place=place) from None
+    except ValueError as error:  # the interpreter's limit on the digits of an integer
+        raise InputError(f"holds a number that cannot be read: {error}", path=path, place=place) from None
+
+
+def strict_decoder(path: Path, place: str) -> json.JSONDecoder:
+    """A decoder that raises :class:`InputError` for what Python's own lets pass: NaN and keys given twice."""
 
     def refuse_constant(name: str) -> NoReturn:
         raise InputError(f"{name} is no JSON value", "Write null or a number.", path=path, place=place)
@@ -109,14 +126,7 @@ def parse_json(text: str, path: Path, *, place: str = "") -> Any:
             )
         return found
 
-    try:
-        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_repeats)
-    except json.JSONDecodeError as error:
-        raise _syntax_error(text, error, path, place) from None
-    except RecursionError:
-        raise InputError("is nested too deep to be a dataset", path=path, place=place) from None
-    except ValueError as error:  # the interpreter's limit on the digits of an integer
-        raise InputError(f"holds a number that cannot be read: {error}", path=path, place=place) from None
+    return json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=refuse_repeats)
 
 
 def _syntax_error(text: str, error: json.JSONDecodeError, path: Path, place: str) -> InputError:
@@ -137,6 +147,11 @@ def _syntax_error(text: str, error: json.JSONDecodeError, path: Path, place: str
             return InputError("is a web page, not JSON", "Download the file itself, not the page about it.", path=path)
         return InputError("is not JSON", "Give the JSON file itself.", path=path, place=where)
     return InputError(f"is not JSON: {error.msg[0].lower()}{error.msg[1:]}", _REFETCH, path=path, place=where)
+
+
+def has_surrogate(text: str) -> bool:
+    """True when the text holds half a surrogate pair, which is no character and cannot be written as UTF-8."""
+    return _SURROGATE.search(text) is not None
 
 
 def kind_of(value: object) -> str:
@@ -224,7 +239,7 @@ class Record:
             raise self.bad(name, f"{text[:60]!r} is no date of the form {error}") from None
 
     def _check_text(self, name: str, text: str) -> None:
-        if _SURROGATE.search(text):
+        if has_surrogate(text):
             raise self.bad(name, "holds half a surrogate pair (\\ud800 to \\udfff), which is no character")
 
 
