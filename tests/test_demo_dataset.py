@@ -142,6 +142,14 @@ def test_nothing_of_the_files_is_lost() -> None:
         assert [(question.question_id, question.text, question.gold) for question in case.questions] == asked
 
 
+def test_the_page_on_demo_counts_right() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "demo.md").read_text(encoding="utf-8")
+    rows = {name: int(count) for name, count in re.findall(r"^\| `([\w-]+)` \| (\d+) \|", page, re.MULTILINE)}
+    assert rows == Counter(question.category for _, question in QUESTIONS)
+    turns = sum(len(case.turns()) for case in CASES)
+    assert f"{turns:,} turns and {len(QUESTIONS)} questions" in " ".join(page.split())
+
+
 def test_source_is_ignored_and_options_are_refused() -> None:
     assert list(Demo.load(Path("elsewhere.json")).cases()) == CASES
     with pytest.raises(UsageError, match="no option captions"):
