@@ -1,0 +1,229 @@
+"""Whether an answer says what a gold answer says: the one rule behind the offline judge and ``contains_gold``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from memx.text.coverage import Coverage, content, cover, stems_of
+from memx.text.dates import DateRelation, DateValue, dates_in
+from memx.text.lists import item_spans
+from memx.text.numbers import NumberValue, numbers_in
+from memx.text.polarity import Stance, is_refusal, negated, stance
+from memx.text.words import stop_words, words
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether the answer holds the gold, why, and whether that is sure enough not to be a guess."""
+
+    holds: bool
+    why: str
+    sure: bool = True
+
+
+def match_answer(question: str, gold: str, answer: str, anchor: datetime | date | None = None) -> Match:
+    """Compare an answer with the gold answer of a question.
+
+    Args:
+        question: may be empty; words that it already holds count little in an answer.
+        anchor: when the question was asked, for relative dates in the answer.
+    """
+    gold, answer = _clean(gold), _clean(answer)
+    if not answer:
+        return Match(False, "no answer was given")
+    if not gold:
+        return Match(False, "the question has no gold answer to compare with", sure=False)
+    if is_refusal(gold):
+        refused = is_refusal(answer)
+        return Match(refused, "the answer refuses, as it should" if refused else "a refusal was expected, not an answer")
+    if " ".join(words(gold)) == " ".join(words(answer)):
+        return Match(True, "the answer is the gold answer")
+    wanted = stance(gold)
+    if wanted is not Stance.NONE:
+        return _match_stance(question, gold, answer, wanted)
+    if is_refusal(answer):
+        return Match(False, "the answer says that it is not known")
+    dates = dates_in(gold)
+    if dates and _nothing_else(gold, [value.span for value in dates], question):
+        return _match_dates(question, dates, answer, anchor)
+    numbers = numbers_in(gold)
+    if numbers and not dates and _nothing_else(gold, [value.span for value in numbers], question, units=numbers):
+        return _match_numbers(question, numbers, answer)
+    return _match_phrase(question, gold, answer)
+
+
+def _clean(text: str) -> str:
+    return " ".join(text.replace("\u2019", "'").split())
+
+
+# ------------------------------------------------------------------------------------------------------ yes and no
+
+
+def _match_stance(question: str, gold: str, answer: str, wanted: Stance) -> Match:
+    given = stance(answer)
+    if given is Stance.NONE:
+        if is_refusal(answer):
+            return Match(False, "the answer says that it is not known")
+        sentence = _sentences(answer)[0]
+        given = Stance.NO if negated(answer, (len(sentence), len(sentence))) or _DENIES.search(sentence.lower()) else Stance.YES
+        agrees = given is wanted
+        return Match(agrees, f"the answer reads as {given.value}, the gold answer says {wanted.value}", sure=False)
+    if given is wanted:
+        return Match(True, f"both say {wanted.value}")
+    return Match(False, f"the answer says {given.value}, the gold answer {wanted.value}")
+
+
+_DENIES = re.compile(r"\b(?:not|unlikely|never|n't|doubt|lacks?|without|isn't|doesn't|wouldn't|didn't|less\s+likely)\b")
+
+# ------------------------------------------------------------------------------------------------ dates and numbers
+
+_FILLERS = frozenset(words("around about approximately since until ago late early mid in on at by of the a an old time times"))
+
+
+def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units: tuple[NumberValue, ...] = ()) -> bool:
+    """True when outside the spans stand only fillers, counted units and words of the question."""
+    rest = "".join(char if not any(a <= i < b for a, b in spans) else " " for i, char in enumerate(text))
+    known = _FILLERS | stop_words() | set(words(question)) | {number.unit for number in units}
+    return all(word in known for word in words(rest))
+
+
+def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anchor: datetime | date | None) -> Match:
+    given = [value for value in dates_in(answer, anchor) if not _echoed(value, question)] or list(dates_in(answer, anchor))
+    if not given:
+        return Match(False, f"no date in the answer; {wanted[0].text} was expected")
+    first_sentence_end = next((end for end in _ends(answer) if end > given[0].span[0]), len(answer))
+    leading = [value for value in given if value.span[0] < first_sentence_end]
+    held = [day for day in wanted if any(_same_time(day, value) for value in leading)]
+    if len(held) * 2 < len(wanted) or not held:
+        return Match(False, f"the answer's date {leading[0].text} does not fit {wanted[0].text}")
+    fits = next(value for value in leading if any(_same_time(day, value) for day in wanted))
+    if negated(answer, fits.span):
+        return Match(False, f"the answer denies the date {fits.text}")
+    if _alternatives(answer, fits.span, [v.span for v in leading if not any(_same_time(day, v) for day in wanted)]):
+        return Match(False, f"the answer leaves open whether {fits.text} or another date")
+    return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}")
+
+
+def _echoed(value: DateValue, question: str) -> bool:
+    return any(value.relation(other) is DateRelation.SAME for other in dates_in(question))
+
+
+def _same_time(gold: DateValue, given: DateValue) -> bool:
+    relation = given.relation(gold)
+    if relation is DateRelation.DISJOINT:
+        # Weeks and weekends have loose edges: a day beside one still means it.
+        return gold.unit in ("week", "weekend") and given.unit == "day" and given.gap_days(gold) <= 1
+    if relation is DateRelation.CONTAINS:
+        return given.days <= 2 * gold.days + 1  # no more than twice as wide: a coarser period is no answer
+    return True
+
+
+def _match_numbers(question: str, wanted: tuple[NumberValue, ...], answer: str) -> Match:
+    dates = dates_in(answer)
+    given = [n for n in numbers_in(answer) if not any(n.span[0] < d.span[1] and d.span[0] < n.span[1] for d in dates)]
+    comparable = [n for n in given if any(_same_kind(w, n) for w in wanted)]
+    if not comparable:
+        return Match(False, f"no number in the answer; {wanted[0].text} was expected")
+    held = [w for w in wanted if any(_equal(w, n) for n in comparable)]
+    first = comparable[0]
+    if len(held) < len(wanted) or not any(_equal(w, first) for w in wanted):
+        return Match(False, f"the answer's number {first.text} is not {wanted[0].text}")
+    if negated(answer, first.span):
+        return Match(False, f"the answer denies {first.text}")
+    if _alternatives(answer, first.span, [n.span for n in comparable if not any(_equal(w, n) for w in wanted)]):
+        return Match(False, f"the answer leaves open whether {first.text} or another number")
+    return Match(True, f"the answer's number {first.text} is {wanted[0].text}")
+
+
+def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
+    return wanted.kind == given.kind or {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
+
+
+def _equal(wanted: NumberValue, given: NumberValue) -> bool:
+    vague = given.high > given.low and not (wanted.high > wanted.low)
+    return wanted.agrees(given) and not vague
+
+
+def _alternatives(text: str, held: tuple[int, int], others: list[tuple[int, int]]) -> bool:
+    """True when "or" alone joins what is held with another value."""
+    return any(
+        _OR.fullmatch(text[held[1] : other[0]] if held[1] <= other[0] else text[other[1] : held[0]]) for other in others
+    )
+
+
+_OR = re.compile(r"[\s,]*(?:either\s+)?or(?:\s+(?:maybe|possibly|perhaps|on|in|at|the|a|about|around))*\s*", re.IGNORECASE)
+
+# ---------------------------------------------------------------------------------------------------------- phrases
+
+
+def _match_phrase(question: str, gold: str, answer: str) -> Match:
+    head = _head(gold)
+    best = cover(question, head, answer)
+    if head != gold and best.weighty == 0:
+        best = max(best, cover(question, gold, answer), key=lambda found: found.share)
+    missing = ", ".join(best.missing[:4])
+    needed = _needed(best.weighty)
+    if best.share < needed:
+        return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2)
+    wrong = _wrong_number(head, answer)
+    if wrong:
+        return Match(False, wrong)
+    if _left_open(gold, question, answer, best):
+        return Match(False, f"the answer leaves open whether {', '.join(best.found[:3])} or something else")
+    why = f"the answer has {', '.join(best.found[:6])}"
+    return Match(True, why + (f"; it lacks {missing}" if missing else ""), sure=best.share >= 0.75)
+
+
+def _needed(weighty: int) -> float:
+    """The share of a gold answer that must be said: the longer it is, the more of it is explanation."""
+    if weighty <= 2:
+        return 0.6
+    return 0.5 if weighty <= 5 else 0.33
+
+
+def _head(gold: str) -> str:
+    """The gold answer without the reason it adds ("National park; she likes the outdoors")."""
+    match = re.search(r";|,?\s+(?:because|since)\s", gold)
+    return gold[: match.start()] if match and len(words(gold[: match.start()])) >= 1 else gold
+
+
+def _wrong_number(gold: str, answer: str) -> str:
+    for wanted in numbers_in(gold):
+        if wanted.kind == "ordinal" or not wanted.text[0].isdigit() and wanted.text in ("one", "a"):
+            continue
+        rivals = [n for n in numbers_in(answer) if n.kind == wanted.kind and n.unit == wanted.unit]
+        if rivals and not any(_equal(wanted, rival) for rival in rivals):
+            return f"the answer's number {rivals[0].text} is not {wanted.text}"
+    return ""
+
+
+def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:
+    """True when "or" sets the gold beside something else: "tea or coffee" answers nothing."""
+    if not best.spans or re.search(r"\bor\b", gold):
+        return False
+    known = stems_of(content(question)) | stems_of(content(gold))
+    low, high = min(a for a, _ in best.spans), max(b for _, b in best.spans)
+    for match in re.finditer(r"\bor\b", answer):
+        start = max((end for end in _ends(answer) if end <= match.start()), default=0)
+        end = next((end for end in _ends(answer) if end >= match.end()), len(answer))
+        if high <= match.start() and low >= start:
+            other = answer[match.end() : end]
+        elif low >= match.end() and high <= end:
+            other = answer[start : match.start()]
+        else:
+            continue
+        if stems_of(content(other)) - known:
+            return True
+    return False
+
+
+def _sentences(text: str) -> list[str]:
+    return [part for part in re.split(r"(?<=[.!?])\s+", text) if part] or [text]
+
+
+def _ends(text: str) -> Iterator[int]:
+    for match in re.finditer(r"[.!?](?=\s|$)", text):
+        yield match.end()

@@ -1,0 +1,173 @@
+"""How much of a phrase another text says: its content words by stem, spelling and synonym, within two sentences.
+
+Words that the question already holds count a quarter, words that say little ("thing", "great") less than half: an
+answer that only repeats the question, or only agrees in tone, must not pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from memx.text.lists import item_spans
+from memx.text.polarity import negated
+from memx.text.synonyms import groups_of, key_of, phrase_at
+from memx.text.words import stem, stop_words, words
+
+ASKED = 0.25  # weight of a word that stands in the question
+LIGHT = 0.4  # weight of a word that says little
+_SPELLING = 85  # rapidfuzz ratio from which two words of five letters or more are one, misspelled: one edit in seven
+
+_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_NEGATION = re.compile(r"\b(?:not|no|never|none|without|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
+_LIGHT_WORDS = frozenset(
+    map(
+        stem,
+        words(
+            "something someone anything thing stuff way lot kind sort type bit make get go take give put come want feel"
+            " really very great good nice amazing awesome new old much many also one time day people person various"
+            " different several other another use try keep able would could may might always since like look"
+        ),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A content word, or a phrase that stands for one: ``parts`` are the stems of its own words."""
+
+    text: str
+    key: str
+    span: tuple[int, int]
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """What of a phrase was found.
+
+    Attributes:
+        share: 0..1, mean over the items of a list; of one item the weight of its words that were found.
+        weighty: how many words of the phrase carry full weight.
+        spans: where in the other text the found words stand.
+    """
+
+    share: float
+    found: tuple[str, ...]
+    missing: tuple[str, ...]
+    weighty: int
+    spans: tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=16_384)
+def content(text: str) -> tuple[Token, ...]:
+    """The content words of a text in order; known phrases as one word, in place of their own."""
+    stop = stop_words()
+    matches = list(_WORD.finditer(text))
+    told = [match.group().lower().replace("’", "'").removesuffix("'s") for match in matches]
+    found, index = [], 0
+    while index < len(told):
+        phrase = phrase_at(told, index)
+        size = len(phrase) or 1
+        if phrase or told[index] not in stop:
+            span = (matches[index].start(), matches[index + size - 1].end())
+            parts = tuple(stem(word) for word in told[index : index + size] if word not in stop)
+            key = key_of(phrase or (told[index],))
+            found.append(Token(text[slice(*span)], key, span, parts))
+        index += size
+    return tuple(found)
+
+
+def stems_of(tokens: Iterable[Token]) -> frozenset[str]:
+    """All stems of the tokens, those inside phrases too."""
+    return frozenset(part for token in tokens for part in (token.key, *token.parts))
+
+
+def denies(text: str) -> bool:
+    """True when a negation stands anywhere in the text."""
+    return _NEGATION.search(text) is not None
+
+
+def cover(question: str, phrase: str, text: str) -> Coverage:
+    """How much of ``phrase`` stands in ``text``; each item of a list within two neighbouring sentences of it."""
+    asked = stems_of(content(question))
+    wanted = content(phrase)
+    if not wanted:
+        held = f" {' '.join(words(phrase))} " in f" {' '.join(words(text))} " if words(phrase) else False
+        return Coverage(float(held), (phrase,) * held, (phrase,) * (not held), 1, ())
+    said = content(text)
+    hits = _hits(wanted, said)
+    if not denies(phrase):
+        hits = [[token for token in hit if not negated(text, token.span)] for hit in hits]
+    windows = _windows(text)
+    shares, found, missing, spans = [], [], [], []
+    for start, end in item_spans(phrase):
+        item = [(token, hit) for token, hit in zip(wanted, hits, strict=True) if start <= token.span[0] < end]
+        if not item:
+            continue
+        weights = [_weight(token, asked) for token, _ in item]
+        best, chosen = 0.0, [None] * len(item)
+        for low, high in windows:
+            inside = [next((t for t in hit if low <= t.span[0] < high), None) for _, hit in item]
+            share = sum(weight for weight, token in zip(weights, inside, strict=True) if token) / sum(weights)
+            if share > best:
+                best, chosen = share, inside
+        shares.append(best)
+        for (token, _), match in zip(item, chosen, strict=True):
+            (found if match else missing).append(token.text)
+            if match:
+                spans.append(match.span)
+    weighty = sum(_weight(token, asked) == 1.0 for token in wanted)
+    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans))
+
+
+def _weight(token: Token, asked: frozenset[str]) -> float:
+    if token.key in asked or (token.parts and all(part in asked for part in token.parts)):
+        return ASKED
+    return LIGHT if token.key in _LIGHT_WORDS else 1.0
+
+
+def _hits(wanted: tuple[Token, ...], said: tuple[Token, ...]) -> list[list[Token]]:
+    """For each wanted word the words of the other text that say it."""
+    by_stem: dict[str, list[Token]] = {}
+    by_group: dict[int, list[Token]] = {}
+    for token in said:
+        for part in {token.key, *token.parts}:
+            by_stem.setdefault(part, []).append(token)
+            for group in groups_of(part):
+                by_group.setdefault(group, []).append(token)
+    found = []
+    for token in wanted:
+        hit = list(by_stem.get(token.key, ()))
+        for group in groups_of(token.key):
+            hit += by_group.get(group, ())
+        if not hit and len(token.parts) > 1 and all(part in by_stem for part in token.parts):
+            hit = by_stem[token.parts[0]]
+        if not hit:
+            hit = [other for part, others in by_stem.items() if same_word(token.key, part) for other in others]
+        found.append(hit)
+    return found
+
+
+@lru_cache(maxsize=200_000)
+def same_word(one: str, other: str) -> bool:
+    """True for two spellings, or two forms, of one word: "mentoring", "metoring"; "authentic", "authenticity"."""
+    short, long = sorted((one, other), key=len)
+    if len(short) < 5 or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
+        return False
+    if long.startswith(short[: max(5, len(short) - 1)]) and len(long) - len(short) <= 4:
+        return True
+    from rapidfuzz.fuzz import ratio
+
+    return ratio(one, other) >= _SPELLING
+
+
+def _windows(text: str) -> list[tuple[int, int]]:
+    cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
+    spans = [(start, end) for start, end in zip(cuts, cuts[1:], strict=False) if start < end]
+    if len(spans) <= 2:
+        return [(0, len(text))]
+    return [(spans[i][0], spans[i + 1][1]) for i in range(len(spans) - 1)]
