@@ -26,6 +26,8 @@ REASKS = 4
 PATIENCE_S = 900.0
 #: So many calls given up in a row, with no success between, mean that the endpoint is down for good.
 GIVE_UP_AFTER = 5
+#: So many characters of an unreadable reply are kept in its error.
+SHOWN_REPLY = 500
 #: Reasoning models spend output tokens before they write; a reply cut off empty is asked again with more, up to this.
 MOST_TOKENS = 16_384
 
@@ -200,8 +202,11 @@ class LLM:
                     {"role": "assistant", "content": text},
                     {"role": "user", "content": f"That reply could not be read: {why}. {reminder}".strip()},
                 ]
+        said = self.endpoint.redact(" ".join(text.split()))
         raise UnreadableReply(
-            f"{self.model} gave no readable reply in {self._reasks + 1} tries: {why}", reply=self.endpoint.redact(text)
+            f"{self.model} gave no readable reply in {self._reasks + 1} tries: {why}",
+            f'The last one was: "{said[:SHOWN_REPLY]}"',
+            reply=text,
         )
 
     def _send(

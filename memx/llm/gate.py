@@ -49,6 +49,9 @@ class Wait:
     seconds: float
     endpoint: str
 
+    def __str__(self) -> str:
+        return f"waiting {max(1, round(self.seconds))} s for {self.endpoint or 'the model'}: {self.reason}"
+
 
 class Window:
     """An exact limit over any 60 seconds: amounts are remembered until they are a minute old."""
