@@ -121,12 +121,12 @@ def test_extraction_from_nothing_is_an_empty_answer() -> None:
 
 def test_names_of_answerers() -> None:
     with FakeOpenAI(faults=["401"]) as server, models(server) as clients:
-        assert [build_answerer(name, clients).name for name in (None, "none", "extractive", "gpt-4o")] == [
+        assert [build_answerer(name, clients.llm).name for name in (None, "none", "extractive", "gpt-4o")] == [
             "none",
             "none",
             "extractive",
             "gpt-4o",
         ]
-        build_answerer("none", clients).preflight()
+        build_answerer("none", clients.llm).preflight()
         with pytest.raises(QuotaError):
-            build_answerer("gpt-4o", clients).preflight()
+            build_answerer("gpt-4o", clients.llm).preflight()

@@ -215,7 +215,7 @@ def test_events_are_scored_by_their_order() -> None:
     broken = json.dumps({"listed": 2, "positions": [1, 1, 3]})
     with FakeOpenAI(replies(listed, broken, turned)) as server, models(server) as clients:
         judge = ModelJudge(clients.llm("m"), dataset_name="beam")
-        events = {"category": "event_ordering", "metadata": {"rubric": RUBRIC}}
+        events: dict[str, Any] = {"category": "event_ordering", "metadata": {"rubric": RUBRIC}}
         right, wrong = judge.judge(item("a", **events)), judge.judge(item("b", **events))
     assert (right.outcome, right.score) == (Outcome.PASS, 1.0)
     assert wrong.outcome is Outcome.FAIL

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from memx.engine.answers.contract import Answerer
-from memx.llm.models import Models
+from memx.llm.client import LLM
 
 
 def build_answerer(
     name: str | None,
-    models: Models,
+    llm_factory: Callable[[str], LLM],
     *,
     dataset_name: str = "",
     context_budget: int | None = None,
@@ -16,7 +18,7 @@ def build_answerer(
     """The answerer for ``none`` (or nothing), ``extractive``, or a model's name.
 
     Args:
-        models: gives the client for a model's name; asked for a model only.
+        llm_factory: gives the client for a model's name (``Models.llm``); called for a model only.
     """
     if name is None or name in ("", "none"):
         from memx.engine.answers.retrieved import RetrievedText
@@ -28,4 +30,4 @@ def build_answerer(
         return ExtractiveAnswerer(context_budget)
     from memx.engine.answers.model import ModelAnswerer
 
-    return ModelAnswerer(models.llm(name), dataset_name, context_budget)
+    return ModelAnswerer(llm_factory(name), dataset_name, context_budget)
