@@ -1,0 +1,349 @@
+"""The relevance ladder: which stored facts carry a piece of evidence, and which rung decided it.
+
+In order: provenance (the fact names the turn, or its session is known and its words are the turn's), text (wording and
+values), embeddings. No rung asks whether a fact *looks relevant* to the question; each asks whether it carries *this
+turn's* content, which is what the trail of a piece is about.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from memx.diagnose.contract import Embed, History
+from memx.diagnose.details import COPY, Held, held, overlap
+from memx.diagnose.lexicon import Lexicon, Read, turn_text
+from memx.diagnose.pieces import Piece
+from memx.model import DecidedBy, Fact
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# Chosen on LoCoMo conversations 0-4 with their extracted facts; reported on 5-9 by benchmarks/diagnosis.py.
+_PREVIOUS = 0.3  # weight of words that a fact shares with the turn before the one it is compared with
+_OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
+_LEAST = 0.3  # score below which a fact is said to come from no turn
+_TIE = 0.85  # share of a fact's best score at which another turn is as good
+_NEAR = 0.6  # the same, for a fact that holds the asked detail too
+_FROM_TURN = 0.8  # share of a long fact's turn that must stand in it
+_VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
+_SAME_MEANING = 0.62  # cosine of a paraphrase
+
+
+@dataclass(frozen=True, slots=True)
+class Carriage:
+    """Which facts carry a piece.
+
+    Attributes:
+        carriers: facts that carry it, best first: active before retired, then by how much of the detail they hold.
+        lost: facts from the right place that lost the detail, with what is missing.
+        decided_by: the rung that decided it, for a piece that nothing carries the last one tried.
+    """
+
+    carriers: tuple[Fact, ...]
+    lost: tuple[tuple[Fact, Held], ...]
+    decided_by: DecidedBy
+    share: float = 1.0
+
+    @property
+    def active(self) -> tuple[Fact, ...]:
+        """The carriers that the store holds to be true now."""
+        return tuple(fact for fact in self.carriers if fact.active)
+
+
+@dataclass(slots=True)
+class _Link:
+    """A fact that may come from a turn: how strongly by its wording, against the best turn for it."""
+
+    fact: Fact
+    score: float
+    ratio: float
+    whole: bool = False
+
+
+@dataclass(slots=True)
+class FactIndex:
+    """The facts of a store, linked to the turns they came from.
+
+    Attributes:
+        by_turn: facts by the turn that their provenance names.
+        unsourced: facts whose provenance names no turn of the case.
+        by_term: facts by the words they have.
+        by_text: links by turn that the wording of unsourced facts makes.
+    """
+
+    by_turn: Mapping[str, list[Fact]]
+    unsourced: tuple[Fact, ...]
+    by_term: Mapping[str, list[Fact]]
+    by_text: dict[str, list[_Link]] = field(default_factory=dict)
+
+
+class Ladder:
+    """Links facts to turns, once per store. Reads only after construction, save for caches that threads may share."""
+
+    def __init__(self, history: History, lexicon: Lexicon, embed: Embed | None = None) -> None:
+        self.lexicon = lexicon
+        self._embed = embed
+        self._turns = history.case.turns()
+        self._session_of = history.case.session_of()
+        self._brought_by = _sessions_of_facts(history)
+        self._reads = {turn_id: lexicon.read(turn_text(turn)) for turn_id, turn in self._turns.items()}
+        self._speakers = {turn_id: lexicon.read(turn.speaker).terms for turn_id, turn in self._turns.items()}
+        self._previous: dict[str, Read | None] = {}
+        for session in history.case.sessions:
+            before: Read | None = None
+            for turn in session.turns:
+                self._previous[turn.turn_id] = before
+                before = self._reads[turn.turn_id]
+        # Each word: the turns that have it, themselves or in the turn before.
+        self._postings: dict[str, list[tuple[str, bool]]] = defaultdict(list)
+        # Each text that is a turn word for word, with or without the speaker's name.
+        self._same: dict[str, list[str]] = defaultdict(list)
+        for turn_id, read in self._reads.items():
+            previous = self._previous[turn_id]
+            for one in read.terms | (previous.terms if previous else frozenset()):
+                self._postings[one].append((turn_id, one in read.terms))
+            speaker = lexicon.read(self._turns[turn_id].speaker).plain
+            for plain in {read.plain, f"{speaker} {read.plain}"} - {""}:
+                self._same[plain].append(turn_id)
+        self._weights = {turn_id: lexicon.weight(read.terms) for turn_id, read in self._reads.items()}
+        self._links: dict[str, list[tuple[str, float, float]]] = {}
+        self._vectors: dict[str, np.ndarray[Any, Any]] = {}
+
+    def index(self, facts: Iterable[Fact]) -> FactIndex:
+        """Sort facts by provenance, and those without by the turns whose words they have."""
+        by_turn: dict[str, list[Fact]] = defaultdict(list)
+        by_term: dict[str, list[Fact]] = defaultdict(list)
+        unsourced = []
+        for fact in facts:
+            named = [one for one in dict.fromkeys(fact.source_turn_ids) if one in self._turns]
+            for one in named:
+                by_turn[one].append(fact)
+            if not named:
+                unsourced.append(fact)
+            for one in self.lexicon.read(fact.content).terms:
+                by_term[one].append(fact)
+        index = FactIndex(by_turn, tuple(unsourced), by_term)
+        for fact in unsourced:
+            for turn_id, score, ratio in self._turns_of(fact):
+                index.by_text.setdefault(turn_id, []).append(_Link(fact, score, ratio))
+        return index
+
+    def carriage(self, piece: Piece, facts: Sequence[Fact], index: FactIndex) -> Carriage:
+        """The facts that carry a piece."""
+        if piece.turn is None:
+            return self._by_gold(piece, facts)
+        found = self._sort(piece, index.by_turn.get(piece.turn_id, ()), DecidedBy.PROVENANCE)
+        if found.carriers:
+            return found
+        rarest = min(piece.detail.said.terms, key=lambda one: len(index.by_term.get(one, ())), default=None)
+        near = facts if rarest is None else index.by_term.get(rarest, ())
+        copies = [fact for fact in near if self._repeats(piece, fact)]
+        by_copy = self._sort(piece, copies, DecidedBy.TEXT)
+        if by_copy.carriers:
+            return Carriage(by_copy.carriers, found.lost, DecidedBy.TEXT, by_copy.share)
+        if not index.unsourced:
+            return found if found.lost else Carriage((), by_copy.lost, DecidedBy.PROVENANCE)
+        by_text = self._by_text(piece, index.by_text.get(piece.turn_id, ()))
+        if by_text.carriers or not self._embed:
+            return Carriage(by_text.carriers, found.lost or by_text.lost, by_text.decided_by, by_text.share)
+        by_meaning = self._by_meaning(piece, index)
+        lost = found.lost or by_text.lost or by_meaning.lost
+        return Carriage(by_meaning.carriers, lost, by_meaning.decided_by, by_meaning.share)
+
+    def comes_from(self, piece: Piece, fact: Fact) -> bool:
+        """True when provenance, or else the fact's wording, says that it comes from the piece's turn."""
+        named = [one for one in fact.source_turn_ids if one in self._turns]
+        if named:
+            return piece.turn_id in named
+        return any(turn_id == piece.turn_id and ratio >= _TIE for turn_id, _, ratio in self._turns_of(fact))
+
+    def keeps(self, piece: Piece, fact: Fact) -> bool:
+        """True when a fact comes from the piece's turn and has lost nothing that a paraphrase does not explain."""
+        if self._repeats(piece, fact):
+            return True
+        if not self.comes_from(piece, fact) or self._denies(piece, fact):
+            return False
+        if piece.detail.empty:
+            return not self._altered(piece, fact)
+        return not held(piece.detail, fact.content, self.lexicon).lost
+
+    def support(self, fact: Fact) -> float:
+        """How far the conversation says what a fact says, 0..1: 1 for a turn stored word for word."""
+        return max((score for _, score, _ in self._turns_of(fact)), default=0.0)
+
+    # ------------------------------------------------------------------------------------------------------- rungs
+
+    def _by_text(self, piece: Piece, links: Sequence[_Link]) -> Carriage:
+        near = []
+        rung = DecidedBy.TEXT
+        for link in links:
+            holds = held(piece.detail, link.fact.content, self.lexicon)
+            full = not piece.detail.empty and holds.share >= 0.99
+            if link.ratio >= _TIE or (full and link.ratio >= _NEAR):
+                near.append(link.fact)
+        if near and all(self._session_known(fact) for fact in near):
+            rung = DecidedBy.PROVENANCE
+        return self._sort(piece, near, rung)
+
+    def _by_meaning(self, piece: Piece, index: FactIndex) -> Carriage:
+        """Facts that no wording links to a turn, compared by the cosine of their embeddings."""
+        assert self._embed is not None and piece.turn is not None
+        loose = [
+            fact
+            for fact in index.unsourced
+            if fact.content.strip() and not any(score >= 0.5 for _, score, _ in self._turns_of(fact))
+        ]
+        if not loose:
+            return Carriage((), (), DecidedBy.TEXT)
+        says = f"{piece.turn.speaker}: {piece.text}"
+        vectors = self.vectors([says, *(fact.content for fact in loose)])
+        near = []
+        for fact in loose:
+            cosine = float(vectors[says] @ vectors[fact.content])
+            if cosine >= _SAME_MEANING:
+                near.append(fact)
+        return self._sort(piece, near, DecidedBy.EMBEDDING)
+
+    def _by_gold(self, piece: Piece, facts: Sequence[Fact]) -> Carriage:
+        """Facts that state a part of the gold answer, for a question without evidence turns."""
+        stating = []
+        for fact in facts:
+            read = self.lexicon.read(fact.content)
+            asked = overlap(read, piece.detail.said, self.lexicon)
+            if piece.detail.empty:
+                if asked >= COPY:
+                    stating.append(fact)
+            elif held(piece.detail, fact.content, self.lexicon).share >= 0.99 and asked >= 0.4:
+                stating.append(fact)
+        return self._sort(piece, stating, DecidedBy.TEXT)
+
+    def _sort(self, piece: Piece, facts: Iterable[Fact], rung: DecidedBy) -> Carriage:
+        carrying: list[tuple[float, Fact]] = []
+        lost: list[tuple[Fact, Held]] = []
+        for fact in facts:
+            # A store that shows no content can only be believed about where its facts came from.
+            holds = held(piece.detail, fact.content, self.lexicon) if fact.content.strip() else Held(1.0, False, ())
+            if holds.lost or self._vague(piece, fact) or self._denies(piece, fact):
+                lost.append((fact, holds))
+            else:
+                carrying.append((holds.share, fact))
+        if piece.detail.empty and any(self._exact(piece, fact) for _, fact in carrying):
+            # Nothing tells which words matter; beside the turn itself, a copy with other words in it is an altered one.
+            altered = [(share, fact) for share, fact in carrying if self._altered(piece, fact)]
+            lost.extend((fact, Held(share, True, ())) for share, fact in altered)
+            carrying = [pair for pair in carrying if pair not in altered]
+        best = max((share for share, _ in carrying), default=0.0)
+        # Several facts may come from one turn; those that hold much less of the detail are about something else.
+        kept = [(share, fact) for share, fact in carrying if share >= 0.7 * best]
+        kept.sort(key=lambda pair: (not pair[1].active, -pair[0], pair[1].content, pair[1].fact_id))
+        return Carriage(tuple(fact for _, fact in kept), tuple(lost), rung, best)
+
+    # ------------------------------------------------------------------------------------------------------ wording
+
+    def _repeats(self, piece: Piece, fact: Fact) -> bool:
+        """True when the turn stands in the fact word for word."""
+        said, told = piece.detail.said.plain, self.lexicon.read(fact.content).plain
+        if not said or said not in told:
+            return False
+        return said.count(" ") + 1 >= _VERBATIM_WORDS or len(told) - len(said) <= 24
+
+    def _exact(self, piece: Piece, fact: Fact) -> bool:
+        said, told = piece.detail.said.plain, self.lexicon.read(fact.content).plain
+        return bool(said) and said in told
+
+    def _altered(self, piece: Piece, fact: Fact) -> bool:
+        """True for a copy of the turn that misses some of its words and has others instead."""
+        read, said = self.lexicon.read(fact.content), piece.detail.said
+        new = read.terms - said.terms - self.lexicon.speakers
+        return COPY <= overlap(read, said, self.lexicon) < 0.999 and bool(new)
+
+    def _vague(self, piece: Piece, fact: Fact) -> bool:
+        """True for a text that shares nothing with its turn but the speakers' names."""
+        read = self.lexicon.read(fact.content)
+        told = read.terms - self.lexicon.speakers
+        if not fact.content.strip() or piece.turn is None or read.plain == piece.detail.said.plain:
+            return False
+        previous = self._previous.get(piece.turn_id)
+        near = piece.detail.said.terms | (previous.terms if previous else frozenset())
+        return bool(piece.detail.said.terms - self.lexicon.speakers) and not told & near
+
+    def _denies(self, piece: Piece, fact: Fact) -> bool:
+        """True for a copy of the turn that says the opposite."""
+        read, said = self.lexicon.read(fact.content), piece.detail.said
+        return read.negated != said.negated and overlap(read, said, self.lexicon) >= 0.9
+
+    def _turns_of(self, fact: Fact) -> list[tuple[str, float, float]]:
+        """The turns a fact may come from by its wording: (turn id, score 0..1, score over the best turn's)."""
+        key = f"{self._brought_by.get(fact.fact_id, '')}\n{fact.content}"
+        found = self._links.get(key)
+        if found is None:
+            found = self._links[key] = self._link(fact)
+        return found
+
+    def _link(self, fact: Fact) -> list[tuple[str, float, float]]:
+        read = self.lexicon.read(fact.content)
+        session = self._brought_by.get(fact.fact_id)
+        same = [one for one in self._same.get(read.plain, ()) if not session or self._session_of[one] == session]
+        if same:
+            return [(turn_id, 1.0, 1.0) for turn_id in same]
+        told = read.terms - self.lexicon.speakers
+        whole = self.lexicon.weight(told)
+        if not whole:
+            return []
+        shared: dict[str, float] = defaultdict(float)
+        context: dict[str, float] = defaultdict(float)
+        for one in sorted(told):
+            weight = self.lexicon.weight(frozenset({one}))
+            for turn_id, own in self._postings.get(one, ()):
+                (shared if own else context)[turn_id] += weight
+        scores: dict[str, float] = {}
+        for turn_id, weight in shared.items():
+            if session and self._session_of[turn_id] != session:
+                continue
+            of_fact = min(1.0, (weight + _PREVIOUS * context.get(turn_id, 0.0)) / whole)
+            of_turn = min(1.0, weight / self._weights[turn_id])
+            score = of_fact**0.8 * of_turn**0.2
+            if of_turn >= _FROM_TURN and len(self._reads[turn_id].terms) > 2:
+                score = max(score, of_turn)
+            if not self._speakers[turn_id] & read.terms and read.plain != self._reads[turn_id].plain:
+                score *= _OTHER_SPEAKER
+            scores[turn_id] = score
+        best = max(scores.values(), default=0.0)
+        return [
+            (turn_id, score, score / best)
+            for turn_id, score in scores.items()
+            if score >= _LEAST and score >= 0.5 * best
+        ]
+
+    def _session_known(self, fact: Fact) -> bool:
+        return fact.fact_id in self._brought_by
+
+    # ---------------------------------------------------------------------------------------------------- embedding
+
+    def vectors(self, texts: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:
+        """The unit vectors of texts, each embedded once."""
+        assert self._embed is not None
+        fresh = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+        if fresh:
+            self._vectors.update(zip(fresh, self._embed(fresh), strict=True))
+        return self._vectors
+
+
+def _sessions_of_facts(history: History) -> dict[str, str]:
+    """The session whose ingest brought each fact, as far as snapshots per session, or its metadata, tell."""
+    found: dict[str, str] = {}
+    known = {fact.fact_id for fact in history.before.facts}
+    for session_id, snapshot in history.by_session:
+        for fact in snapshot.facts:
+            if fact.fact_id not in known:
+                known.add(fact.fact_id)
+                found[fact.fact_id] = session_id
+    ids = {session.session_id for session in history.case.sessions}
+    for fact in history.after.facts:
+        named = fact.metadata.get("session_id")
+        if fact.fact_id not in found and isinstance(named, str) and named in ids:
+            found[fact.fact_id] = named
+    return found

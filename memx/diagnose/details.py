@@ -1,0 +1,114 @@
+"""Which part of the answer an evidence turn holds, and whether a stored fact still holds it.
+
+A fact from the right turn can have lost what is asked: "6:30 pm" became "in the evening". What is looked for is the
+part of the gold answer that the turn itself states, in words or as a date relative to when it was said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from memx.diagnose.lexicon import Lexicon, Read, term
+from memx.text.dates import dates_in
+from memx.text.periods import DateRelation, DateValue
+from memx.text.words import words
+
+#: Weight of a date beside the words of a detail, in units of a rare word.
+_DATE_WEIGHT = 6.0
+_STEPS = frozenset(map(term, words("last next this past previous coming ago")))
+#: A fact that has this share of a turn's weighted terms is a copy of the turn, perhaps an edited one.
+COPY = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """The part of the gold answer that one turn states.
+
+    Attributes:
+        terms: words of the gold that stand in the turn and not in the question.
+        values: those of them that are numbers or names.
+        dates: dates of the gold that the turn names.
+        date_words: the turn's own words for them ("weekend", "friday").
+        said: the turn's own text, read.
+        at: when it was said, which relative dates are read against.
+    """
+
+    terms: frozenset[str]
+    values: frozenset[str]
+    dates: tuple[DateValue, ...]
+    date_words: frozenset[str]
+    said: Read
+    at: datetime | None
+
+    @property
+    def empty(self) -> bool:
+        """True when the turn states nothing of the gold in words: the answer is inferred from it."""
+        return not self.terms and not self.dates
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """How much of a detail a text holds.
+
+    Attributes:
+        share: 0..1 of its weight; 1 for an empty detail.
+        lost: the text has lost the detail beyond what a paraphrase explains.
+        missing: the words of it that are missing, for display.
+    """
+
+    share: float
+    lost: bool
+    missing: tuple[str, ...]
+
+
+def detail_of(turn_says: str, at: datetime | None, question: str, gold: str, lexicon: Lexicon) -> Detail:
+    """The part of ``gold`` that a turn states and the question does not already give."""
+    said, asked, answer = lexicon.read(turn_says), lexicon.read(question), lexicon.read(gold)
+    spoken = dates_in(turn_says, at)
+    dates = tuple(date for date in dates_in(gold) if any(meet(date, other) for other in spoken))
+    of_dates = {term(word) for date in dates for word in words(date.text)}
+    terms = (answer.terms & said.terms) - asked.terms - of_dates
+    told = " ".join(other.text for other in spoken if any(meet(date, other) for date in dates))
+    return Detail(terms, terms & (said.values | answer.values), dates, lexicon.read(told).terms - _STEPS, said, at)
+
+
+def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None = None) -> Held:
+    """How much of the detail a fact's text holds.
+
+    A loss is certain for an edited copy of the turn that misses any of it, for a text that misses all of its numbers
+    and names or its date, and for one that misses two words or more and holds none; a single missing common word may be
+    said by a synonym.
+    """
+    found = lexicon.read(text)
+    if detail.empty:
+        return Held(1.0, False, ())
+    missing = detail.terms - found.terms
+    date_lost = (
+        bool(detail.dates)
+        and not (detail.date_words and detail.date_words <= found.terms)
+        and not any(meet(date, other) for date in detail.dates for other in dates_in(text, detail.at or said_at))
+    )
+    whole = lexicon.weight(detail.terms) + (_DATE_WEIGHT if detail.dates else 0.0)
+    gone = lexicon.weight(missing) + (_DATE_WEIGHT if date_lost else 0.0)
+    share = 1.0 - gone / whole if whole else 1.0
+    copy = overlap(found, detail.said, lexicon) >= COPY
+    lost = (
+        date_lost
+        or (copy and bool(missing))
+        or (bool(detail.values) and detail.values <= missing)
+        or (missing == detail.terms and len(missing) > 1)
+    )
+    shown = sorted(missing) + (["; ".join(date.text for date in detail.dates)] if date_lost else [])
+    return Held(share, lost, tuple(shown))
+
+
+def overlap(text: Read, of: Read, lexicon: Lexicon) -> float:
+    """The share of the second text's weighted terms that the first has, 0..1."""
+    whole = lexicon.weight(of.terms)
+    return lexicon.weight(of.terms & text.terms) / whole if whole else 0.0
+
+
+def meet(one: DateValue, other: DateValue) -> bool:
+    """True when two dates can mean the same time."""
+    return one.relation(other) is not DateRelation.DISJOINT

@@ -1,0 +1,213 @@
+"""Each cause, told apart on stores that hold exactly one fault, with and without provenance."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from memx.model import CAUSES_OF, Cause, DecidedBy, Fact, FactStatus, Stage
+from tests.diagnose.talk import ask, diagnose, rows, verbatim
+
+DOGS = ask("What are the names of Tomas's dogs?", "Pixel and Moss", "a4")
+REHEARSAL = ask("When does Ines's choir rehearse?", "Monday at 8 pm", "b4", metadata={"stale_evidence": ["a3"]})
+TWO_HOPS = ask("What does Tomas sell and where?", "cardamom buns on Skippergata", "b1", "b3")
+OTHERS = [fact for turn, fact in verbatim().items() if turn in ("a2", "b2", "c1", "c3")]
+
+both = pytest.mark.parametrize("provenance", [True, False], ids=["provenance", "text"])
+
+
+@both
+def test_never_stored(provenance: bool) -> None:
+    found = diagnose(DOGS, verbatim(provenance=provenance, without=["a4"]).values(), rows(*OTHERS))
+    assert (found.stage, found.cause) == (Stage.EXTRACTION, Cause.NEVER_STORED)
+    assert "a4" in found.why
+    assert found.evidence[0].stored == () and found.evidence[0].rank is None
+
+
+@both
+def test_partly_stored(provenance: bool) -> None:
+    found = diagnose(TWO_HOPS, verbatim(provenance=provenance, without=["b1"]).values(), rows(*OTHERS))
+    assert found.cause is Cause.PARTLY_STORED
+    assert [piece.stored for piece in found.evidence] == [(), ("f-b3",)]
+
+
+@both
+def test_distorted(provenance: bool) -> None:
+    facts = verbatim(provenance=provenance)
+    facts["a4"] = replace(facts["a4"], content="Tomas: I adopted some greyhounds last week, they sleep all day.")
+    found = diagnose(DOGS, facts.values(), rows(facts["a4"]))
+    assert (found.stage, found.cause) == (Stage.EXTRACTION, Cause.DISTORTED)
+    assert "moss" in found.why and "f-a4" in found.why
+
+
+def test_a_clock_time_that_an_extracted_fact_lost() -> None:
+    asked = ask("What time does Ines's choir rehearse?", "6:30 pm", "a3")
+    lost = Fact("m1", "Ines joined a choir that rehearses on Thursday evenings.", source_turn_ids=("a3",))
+    kept = Fact("m1", "Ines's choir rehearses Thursdays at 6:30 pm.", source_turn_ids=("a3",))
+    assert diagnose(asked, [lost], rows(lost)).cause is Cause.DISTORTED
+    assert diagnose(asked, [kept], rows(kept)).cause is Cause.SYNTHESIS
+
+
+def test_a_relative_date_survives_as_an_absolute_one_and_not_as_recently() -> None:
+    asked = ask("When did Ines join a choir?", "3 March 2024", "a3")
+    absolute = Fact("m1", "Ines joined a choir on 3 March 2024.", source_turn_ids=("a3",))
+    vague = Fact("m1", "Ines recently joined a choir.", source_turn_ids=("a3",))
+    assert diagnose(asked, [absolute], rows(absolute)).stage is Stage.NONE
+    assert diagnose(asked, [vague], rows(vague)).cause is Cause.DISTORTED
+
+
+@both
+def test_two_active_values_are_a_conflict_when_the_answer_used_the_old_one(provenance: bool) -> None:
+    facts = verbatim(provenance=provenance)
+    found = diagnose(REHEARSAL, facts.values(), rows(facts["a3"], facts["b4"]), answer="Thursday at 6:30 pm")
+    assert (found.stage, found.cause) == (Stage.CONFLICT, Cause.BOTH_ACTIVE)
+    assert {fact.fact_id: fact.role for fact in found.facts} == {"f-b4": "expected", "f-a3": "conflicting"}
+
+
+def test_no_conflict_is_claimed_when_neither_value_came_back() -> None:
+    facts = verbatim()
+    found = diagnose(REHEARSAL, facts.values(), rows(*OTHERS))
+    assert (found.stage, found.cause) == (Stage.RETRIEVAL, Cause.ABSENT)
+    assert any("disagree" in note for note in found.notes)
+
+
+def test_no_conflict_when_the_answer_used_the_current_value() -> None:
+    facts = verbatim()
+    found = diagnose(REHEARSAL, facts.values(), rows(facts["a3"], facts["b4"]), answer="Every Monday at 8 pm")
+    assert found.cause is Cause.JUDGE_DOUBTFUL
+
+
+@both
+def test_a_planted_contradiction_is_a_conflict_without_any_annotation(provenance: bool) -> None:
+    facts = verbatim(provenance=provenance)
+    planted = Fact("x1", "Tomas: I adopted two greyhounds last week, Comet and Fern, they sleep all day.")
+    found = diagnose(DOGS, [*facts.values(), planted], rows(planted, facts["a4"]), answer="Comet and Fern")
+    assert found.cause is Cause.BOTH_ACTIVE
+    assert {fact.fact_id for fact in found.facts} == {"x1", "f-a4"}
+
+
+def test_facts_that_agree_are_no_conflict() -> None:
+    facts = verbatim()
+    more = [
+        replace(facts["a4"], fact_id="copy"),
+        Fact("m1", "Tomas adopted two greyhounds named Pixel and Moss.", source_turn_ids=("a4",)),
+    ]
+    found = diagnose(DOGS, [*facts.values(), *more], rows(facts["a4"], *more))
+    assert found.cause is Cause.SYNTHESIS
+    assert set(found.evidence[0].stored) == {"f-a4", "copy", "m1"}
+
+
+@both
+def test_a_superseded_fact_that_is_still_active(provenance: bool) -> None:
+    facts = verbatim(provenance=provenance)
+    facts["b4"] = replace(facts["b4"], supersedes=("f-a3",))
+    found = diagnose(REHEARSAL, facts.values(), rows(facts["a3"], facts["b4"]), answer="Thursday")
+    assert (found.stage, found.cause) == (Stage.MUTATION, Cause.OLD_STILL_ACTIVE)
+    repeated = replace(facts["b4"], fact_id="again", supersedes=())
+    assert diagnose(REHEARSAL, [*facts.values(), repeated], rows(facts["a3"], facts["b4"])).stage is Stage.MUTATION
+
+
+@both
+def test_the_current_fact_was_retired(provenance: bool) -> None:
+    facts = verbatim(provenance=provenance)
+    facts["b4"] = replace(facts["b4"], status=FactStatus.SUPERSEDED)
+    found = diagnose(REHEARSAL, facts.values(), rows(facts["a3"]), answer="Thursday")
+    assert (found.stage, found.cause) == (Stage.MUTATION, Cause.CURRENT_RETIRED)
+    assert found.evidence[0].status is FactStatus.SUPERSEDED
+    assert "f-a3" in found.why
+
+
+def test_rewriting_in_place_that_lost_the_value() -> None:
+    early = Fact("m1", "Tomas has two greyhounds named Pixel and Moss.")
+    late = Fact("m1", "Tomas runs a bakery and takes a pottery course.")
+    steps = [("s1", [early]), ("s2", [late]), ("s3", [late])]
+    found = diagnose(DOGS, [late], rows(late), by_session=steps)
+    assert (found.stage, found.cause) == (Stage.MUTATION, Cause.CURRENT_RETIRED)
+    assert "session s2 rewrote it" in found.why
+
+
+def test_a_fact_that_a_later_session_removed() -> None:
+    facts = verbatim()
+    left = [fact for turn, fact in facts.items() if turn != "a4"]
+    found = diagnose(DOGS, left, rows(*left[:2]), by_session=[("s1", facts.values()), ("s2", left)])
+    assert found.cause is Cause.CURRENT_RETIRED and "removed it" in found.why
+
+
+def test_absent_ranked_below_k_and_partly_retrieved() -> None:
+    facts = verbatim()
+    assert diagnose(DOGS, facts.values(), rows(*OTHERS)).cause is Cause.ABSENT
+    below = diagnose(DOGS, facts.values(), rows(*OTHERS, facts["a4"]))
+    assert below.cause is Cause.RANKED_BELOW_K
+    assert below.evidence[0].rank == 5 and not below.evidence[0].in_top_k
+    partly = diagnose(TWO_HOPS, facts.values(), rows(facts["b3"], *OTHERS, facts["b1"]))
+    assert partly.cause is Cause.PARTLY_RETRIEVED
+    assert [piece.in_top_k for piece in partly.evidence] == [False, True]
+
+
+def test_a_retired_fact_took_the_place_of_the_current_one() -> None:
+    facts = verbatim()
+    facts["a3"] = replace(facts["a3"], status=FactStatus.SUPERSEDED)
+    facts["b4"] = replace(facts["b4"], supersedes=("f-a3",))
+    found = diagnose(REHEARSAL, facts.values(), rows(facts["a3"], *OTHERS, facts["b4"]), answer="Thursday at 6:30 pm")
+    assert (found.stage, found.cause) == (Stage.RETRIEVAL, Cause.STALE_OUTRANKED)
+    assert "rank 1" in found.why and "rank 6" in found.why
+
+
+def test_over_budget() -> None:
+    facts = verbatim()
+    retrieved = rows(OTHERS[0], OTHERS[1], facts["a4"])
+    assert diagnose(DOGS, facts.values(), retrieved, context_budget=30).cause is Cause.OVER_BUDGET
+    assert diagnose(DOGS, facts.values(), retrieved, context_budget=300).cause is Cause.SYNTHESIS
+
+
+def test_beyond_the_memory() -> None:
+    facts = verbatim()
+    retrieved = rows(facts["a4"])
+    assert diagnose(DOGS, facts.values(), retrieved, answer="Rex").cause is Cause.SYNTHESIS
+    assert diagnose(DOGS, facts.values(), retrieved, answer="They are Moss and Pixel").cause is Cause.JUDGE_DOUBTFUL
+    assert diagnose(DOGS, facts.values(), retrieved, answer="Not Pixel and Moss").cause is Cause.SYNTHESIS
+    disputed = diagnose(DOGS, facts.values(), retrieved, answer="Rex", errata={"q1": {"kind": "hallucination"}})
+    assert disputed.cause is Cause.GOLD_DISPUTED
+    nowhere = ask("What are the names of Tomas's dogs?", "Pixel and Moss", "z9")
+    found = diagnose(nowhere, facts.values(), retrieved)
+    assert (found.stage, found.cause) == (Stage.NONE, Cause.EVIDENCE_MISSING)
+    assert "z9" in found.why
+
+
+def test_cited_evidence_is_corrected_before_diagnosis() -> None:
+    wrong = ask("What are the names of Tomas's dogs?", "Pixel and Moss", "a2")
+    errata = {"q1": {"kind": "wrong_citation", "corrected_evidence": ["a4"]}}
+    found = diagnose(wrong, verbatim(without=["a4"]).values(), rows(*OTHERS), errata=errata)
+    assert found.cause is Cause.NEVER_STORED and found.evidence[0].turn_id == "a4"
+
+
+def test_without_annotations_pieces_are_derived_from_the_gold() -> None:
+    bare = ask("What are the names of Tomas's dogs?", "Pixel and Moss")
+    facts = verbatim()
+    assert diagnose(bare, facts.values(), rows(*OTHERS)).cause is Cause.ABSENT
+    gone = diagnose(bare, verbatim(without=["a4"]).values(), rows(*OTHERS))
+    assert gone.cause is Cause.NEVER_STORED
+    assert gone.confidence < diagnose(DOGS, verbatim(without=["a4"]).values(), rows(*OTHERS)).confidence
+    assert any("derived" in note for note in gone.notes)
+
+
+def test_session_diffs_serve_as_provenance() -> None:
+    asked = ask("What animals does Tomas have?", "two greyhounds", "a4")
+    early = [Fact("m1", "Tomas has two greyhounds.")]
+    late = [*early, Fact("m2", "Tomas sells rye bread.")]
+    found = diagnose(asked, late, rows(late[1]), by_session=[("s1", early), ("s2", late), ("s3", late)])
+    assert found.stage is Stage.RETRIEVAL
+    assert found.evidence[0].stored == ("m1",)
+    assert found.decided_by is DecidedBy.PROVENANCE
+
+
+def test_used_and_span_tell_what_the_answer_took() -> None:
+    facts = verbatim()
+    found = diagnose(TWO_HOPS, facts.values(), rows(facts["b1"], facts["b3"]), answer="He sells cardamom buns")
+    assert [piece.used for piece in found.evidence] == [False, True]
+    assert "cardamom bun" in found.evidence[1].span
+
+
+def test_every_cause_belongs_to_its_stage() -> None:
+    assert sorted(cause for causes in CAUSES_OF.values() for cause in causes) == sorted(Cause)
