@@ -16,7 +16,7 @@ from memx.diagnose.contract import Embed, History
 from memx.diagnose.details import COPY, Held, held, overlap
 from memx.diagnose.lexicon import Lexicon, Read, turn_text
 from memx.diagnose.pieces import Piece
-from memx.model import DecidedBy, Fact
+from memx.model import Case, DecidedBy, Fact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,27 +72,28 @@ class FactIndex:
         unsourced: facts whose provenance names no turn of the case.
         by_term: facts by the words they have.
         by_text: links by turn that the wording of unsourced facts makes.
+        sessions: the session that brought each fact, by fact id, as far as known.
     """
 
     by_turn: Mapping[str, list[Fact]]
     unsourced: tuple[Fact, ...]
     by_term: Mapping[str, list[Fact]]
     by_text: dict[str, list[_Link]] = field(default_factory=dict)
+    sessions: Mapping[str, str] = field(default_factory=dict)
 
 
 class Ladder:
-    """Links facts to turns, once per store. Reads only after construction, save for caches that threads may share."""
+    """Links facts to the turns of one case, whatever store they are in; what it has read it remembers."""
 
-    def __init__(self, history: History, lexicon: Lexicon, embed: Embed | None = None) -> None:
-        self.lexicon = lexicon
+    def __init__(self, case: Case, embed: Embed | None = None) -> None:
         self._embed = embed
-        self._turns = history.case.turns()
-        self._session_of = history.case.session_of()
-        self._brought_by = _sessions_of_facts(history)
+        self._turns = case.turns()
+        self._session_of = case.session_of()
+        self.lexicon = lexicon = Lexicon(self._turns.values())
         self._reads = {turn_id: lexicon.read(turn_text(turn)) for turn_id, turn in self._turns.items()}
         self._speakers = {turn_id: lexicon.read(turn.speaker).terms for turn_id, turn in self._turns.items()}
         self._previous: dict[str, Read | None] = {}
-        for session in history.case.sessions:
+        for session in case.sessions:
             before: Read | None = None
             for turn in session.turns:
                 self._previous[turn.turn_id] = before
@@ -109,11 +110,16 @@ class Ladder:
             for plain in {read.plain, f"{speaker} {read.plain}"} - {""}:
                 self._same[plain].append(turn_id)
         self._weights = {turn_id: lexicon.weight(read.terms) for turn_id, read in self._reads.items()}
-        self._links: dict[str, list[tuple[str, float, float]]] = {}
+        self._links: dict[tuple[str | None, str], list[tuple[str, float, float]]] = {}
         self._vectors: dict[str, np.ndarray[Any, Any]] = {}
 
-    def index(self, facts: Iterable[Fact]) -> FactIndex:
-        """Sort facts by provenance, and those without by the turns whose words they have."""
+    def index(self, facts: Iterable[Fact], sessions: Mapping[str, str] | None = None) -> FactIndex:
+        """Sort facts by provenance, and those without by the turns whose words they have.
+
+        Args:
+            sessions: the session that brought each fact, by fact id (:func:`sessions_of_facts`).
+        """
+        sessions = sessions or {}
         by_turn: dict[str, list[Fact]] = defaultdict(list)
         by_term: dict[str, list[Fact]] = defaultdict(list)
         unsourced = []
@@ -125,9 +131,9 @@ class Ladder:
                 unsourced.append(fact)
             for one in self.lexicon.read(fact.content).terms:
                 by_term[one].append(fact)
-        index = FactIndex(by_turn, tuple(unsourced), by_term)
+        index = FactIndex(by_turn, tuple(unsourced), by_term, sessions=sessions)
         for fact in unsourced:
-            for turn_id, score, ratio in self._turns_of(fact):
+            for turn_id, score, ratio in self._turns_of(fact, sessions.get(fact.fact_id)):
                 index.by_text.setdefault(turn_id, []).append(_Link(fact, score, ratio))
         return index
 
@@ -146,7 +152,7 @@ class Ladder:
             return Carriage(by_copy.carriers, found.lost, DecidedBy.TEXT, by_copy.share)
         if not index.unsourced:
             return found if found.lost else Carriage((), by_copy.lost, DecidedBy.PROVENANCE)
-        by_text = self._by_text(piece, index.by_text.get(piece.turn_id, ()))
+        by_text = self._by_text(piece, index)
         if by_text.carriers or not self._embed:
             return Carriage(by_text.carriers, found.lost or by_text.lost, by_text.decided_by, by_text.share)
         by_meaning = self._by_meaning(piece, index)
@@ -176,15 +182,15 @@ class Ladder:
 
     # ------------------------------------------------------------------------------------------------------- rungs
 
-    def _by_text(self, piece: Piece, links: Sequence[_Link]) -> Carriage:
+    def _by_text(self, piece: Piece, index: FactIndex) -> Carriage:
         near = []
         rung = DecidedBy.TEXT
-        for link in links:
+        for link in index.by_text.get(piece.turn_id, ()):
             holds = held(piece.detail, link.fact.content, self.lexicon)
             full = not piece.detail.empty and holds.share >= 0.99
             if link.ratio >= _TIE or (full and link.ratio >= _NEAR):
                 near.append(link.fact)
-        if near and all(self._session_known(fact) for fact in near):
+        if near and all(fact.fact_id in index.sessions for fact in near):
             rung = DecidedBy.PROVENANCE
         return self._sort(piece, near, rung)
 
@@ -275,17 +281,16 @@ class Ladder:
         read, said = self.lexicon.read(fact.content), piece.detail.said
         return read.negated != said.negated and overlap(read, said, self.lexicon) >= 0.9
 
-    def _turns_of(self, fact: Fact) -> list[tuple[str, float, float]]:
+    def _turns_of(self, fact: Fact, session: str | None = None) -> list[tuple[str, float, float]]:
         """The turns a fact may come from by its wording: (turn id, score 0..1, score over the best turn's)."""
-        key = f"{self._brought_by.get(fact.fact_id, '')}\n{fact.content}"
+        key = session, fact.content
         found = self._links.get(key)
         if found is None:
-            found = self._links[key] = self._link(fact)
+            found = self._links[key] = self._link(fact, session)
         return found
 
-    def _link(self, fact: Fact) -> list[tuple[str, float, float]]:
+    def _link(self, fact: Fact, session: str | None) -> list[tuple[str, float, float]]:
         read = self.lexicon.read(fact.content)
-        session = self._brought_by.get(fact.fact_id)
         same = [one for one in self._same.get(read.plain, ()) if not session or self._session_of[one] == session]
         if same:
             return [(turn_id, 1.0, 1.0) for turn_id in same]
@@ -318,9 +323,6 @@ class Ladder:
             if score >= _LEAST and score >= 0.5 * best
         ]
 
-    def _session_known(self, fact: Fact) -> bool:
-        return fact.fact_id in self._brought_by
-
     # ---------------------------------------------------------------------------------------------------- embedding
 
     def vectors(self, texts: Sequence[str]) -> Mapping[str, np.ndarray[Any, Any]]:
@@ -332,7 +334,7 @@ class Ladder:
         return self._vectors
 
 
-def _sessions_of_facts(history: History) -> dict[str, str]:
+def sessions_of_facts(history: History) -> dict[str, str]:
     """The session whose ingest brought each fact, as far as snapshots per session, or its metadata, tell."""
     found: dict[str, str] = {}
     known = {fact.fact_id for fact in history.before.facts}

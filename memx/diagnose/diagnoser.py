@@ -14,10 +14,9 @@ from itertools import compress
 from typing import Any
 
 from memx.diagnose.answers import read_answer
-from memx.diagnose.carriers import Carriage, FactIndex, Ladder
+from memx.diagnose.carriers import Carriage, FactIndex, Ladder, sessions_of_facts
 from memx.diagnose.contract import Embed, History
 from memx.diagnose.findings import Finding, retrieval_findings, store_findings
-from memx.diagnose.lexicon import Lexicon
 from memx.diagnose.near_miss import near_misses
 from memx.diagnose.pieces import Needed, Piece, needed_pieces
 from memx.diagnose.rivals import Rivals
@@ -57,6 +56,7 @@ class Diagnoser:
         errata: by question id, what the errata overlay says (see :func:`memx.diagnose.pieces.needed_pieces`).
         context_budget: tokens of retrieved text that the answerer was given; None when it was not limited.
         count_tokens: how the budget was counted; by default four characters are one token.
+        ladder: of the same case and embedder, when several stores of one case are diagnosed.
 
     Safe to share between threads.
     """
@@ -69,6 +69,7 @@ class Diagnoser:
         errata: Mapping[str, Any] | None = None,
         context_budget: int | None = None,
         count_tokens: CountTokens | None = None,
+        ladder: Ladder | None = None,
     ) -> None:
         self._history = history
         self._errata = errata or {}
@@ -78,11 +79,11 @@ class Diagnoser:
         self._lock = threading.Lock()
         self._turns = history.case.turns()
         self._session_of = history.case.session_of()
-        self._lexicon = Lexicon(self._turns.values())
-        self._ladder = Ladder(history, self._lexicon, embed)
+        self._ladder = ladder or Ladder(history.case, embed)
+        self._lexicon = self._ladder.lexicon
         self._facts: tuple[Fact, ...] = tuple(history.after.by_id().values())
         self._by_id = {fact.fact_id: fact for fact in self._facts}
-        self._index = self._ladder.index(self._facts)
+        self._index = self._ladder.index(self._facts, sessions_of_facts(history))
         self._rivals = Rivals(self._facts, self._ladder)
         self._events = timeline(history)
         self._undoing = [event for event in self._events if event.kind in (EventKind.REWRITTEN, EventKind.LOST)]

@@ -110,14 +110,15 @@ def _derived(question: Question, gold: str, inside: Sequence[Turn], lexicon: Lex
     for number, part in enumerate(parts, 1):
         terms, dates = lexicon.read(part).terms - asked, dates_in(part)
         saying: list[tuple[float, Turn]] = []
-        for turn in inside:
-            says = lexicon.read(turn_text(turn)).terms | lexicon.read(turn.speaker).terms
-            said_when = dates and any(meet(a, b) for a in dates for b in dates_in(turn_text(turn), turn.at))
+        for one in inside:
+            says = lexicon.read(turn_text(one)).terms | lexicon.read(one.speaker).terms
+            said_when = dates and any(meet(a, b) for a in dates for b in dates_in(turn_text(one), one.at))
             if (terms and terms <= says) or said_when:
-                saying.append((lexicon.weight(asked & says) / whole, turn))
-        share, turn = max(saying, key=lambda pair: pair[0], default=(0.0, None))
+                saying.append((lexicon.weight(asked & says) / whole, one))
+        best = max(saying, key=lambda pair: pair[0], default=None)
         telling = len(saying) == 1 and (len(terms) > 1 or bool(lexicon.read(part).values & terms))
-        if turn and (share >= _ASKED_SHARE or telling):
+        if best and (best[0] >= _ASKED_SHARE or telling):
+            turn = best[1]
             says_so = turn_text(turn)
             detail = detail_of(says_so, turn.at, question.text, gold, lexicon)
             found.setdefault(turn.turn_id, Piece(turn.turn_id, says_so, turn, detail, derived=True))
