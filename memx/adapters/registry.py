@@ -29,6 +29,7 @@ DATASETS: Mapping[str, str] = {
     "locomo": "memx.adapters.datasets.locomo:Locomo",
     "longmemeval": "memx.adapters.datasets.longmemeval:LongMemEval",
     "beam": "memx.adapters.datasets.beam:Beam",
+    "jsonl": "memx.adapters.datasets.jsonl:Jsonl",
 }
 MEASURES: Mapping[str, str] = {}
 

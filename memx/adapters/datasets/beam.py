@@ -135,7 +135,11 @@ class _Conversation:
         if self.markers:
             detail = f"{self.markers} messages end in a marker of the generator such as '->-> 1,1'; it is cut off"
             self.findings.add("probe_marker", self.case_id, "repaired", detail)
-        return Case(self.case_id, self.case_id, sessions, tuple(self._questions()))
+        questions = tuple(self._questions())
+        try:
+            return Case(self.case_id, self.case_id, sessions, questions)
+        except ValueError as error:  # a plan that stands twice
+            raise InputError(str(error), "Fetch the conversation again.", path=self.folder) from None
 
     # ----------------------------------------------------------------------------------------------------- sessions
 
@@ -148,7 +152,7 @@ class _Conversation:
                 place = f"{self.case_id}: {prefix}batch {position}"
                 with self.findings.tolerate(place):
                     batch = Record.of(value, files[0], place)
-                    session_id = f"{prefix}B{batch.value('batch_number', int, default=position)}"
+                    session_id = f"{prefix}B{position}"
                     turns, at = self._batch(batch, offset)
                     if turns:
                         self.session_of.update((turn.turn_id, session_id) for turn in turns)
@@ -231,7 +235,6 @@ class _Conversation:
         if not metadata["rubric"]:
             self.findings.add("no_rubric", row.place, "flagged", "there is nothing to grade the answer by")
         source = row.data.get("source_chat_ids")
-        evidence = self._turn_ids(row, source)
         if isinstance(source, dict) and "updated_info" in source:
             evidence = self._turn_ids(row, source["updated_info"])
             stale = self._turn_ids(row, source.get("original_info"))
@@ -239,7 +242,11 @@ class _Conversation:
                 self.findings.add("update_in_one_turn", row.place, "kept", "one turn holds the old and the new value")
             metadata["stale_evidence"] = [turn_id for turn_id in stale if turn_id not in evidence]
         elif isinstance(source, dict):
-            metadata["evidence_roles"] = {role: self._turn_ids(row, ids) for role, ids in source.items()}
+            roles = {role: self._turn_ids(row, ids) for role, ids in source.items()}
+            evidence = list(dict.fromkeys(turn_id for ids in roles.values() for turn_id in ids))
+            metadata["evidence_roles"] = roles
+        else:
+            evidence = self._turn_ids(row, source)
         if ability != "abstention" and not evidence:
             self.findings.add("no_evidence", row.place, "flagged", "the file names no message")
         for name in (

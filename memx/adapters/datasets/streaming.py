@@ -78,7 +78,8 @@ class _Reader:
             raise InputError("a second JSON value follows the list: two files joined", hint, path=self.path)
 
     def _open_list(self) -> None:
-        self._more()
+        while len(self.data) < 4096 and self._more():
+            pass
         refuse_other_encodings(bytes(self.data[:4096]), self.path)
         if self.data.startswith(codecs.BOM_UTF8):
             self.start = len(codecs.BOM_UTF8)
@@ -177,8 +178,10 @@ class _Reader:
                 parse_json(text, self.path, place=place)
                 raise
             else:
-                self.start += len(text[:end].encode("utf-8", "surrogatepass"))
-                return value
+                # A number at the end of the window may go on behind it.
+                if whole or end < len(text):
+                    self.start += len(text[:end].encode("utf-8", "surrogatepass"))
+                    return value
             for _ in range(max(1, len(self.data) // _BLOCK)):
                 self._more()
 
