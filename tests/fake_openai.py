@@ -47,7 +47,8 @@ class FakeOpenAI:
             ``429`` (``429:0.5`` with that Retry-After), ``429:none`` (without), ``quota`` (429 for good), ``500``
             and any other status, ``hang``, ``drop`` (connection closed), ``cut`` (body cut off), ``garbled`` (no JSON),
             ``prose``, ``empty``, ``html``, ``context``, ``temperature`` and ``max_tokens`` (those parameters are
-            refused where present), ``starved`` (empty because max_tokens was used up), ``no-usage``.
+            refused where present), ``system`` (that role is refused), ``starved`` (empty: max_tokens used up),
+            ``no-usage``.
         models: names that exist; None for any.
         key: the only key accepted; None for any or none.
         latency_s: how long a good reply takes.
@@ -159,6 +160,8 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 other = " Use 'max_completion_tokens' instead." if kind == "max_tokens" else ""
                 message = f"Unsupported parameter: '{kind}' is not supported with this model.{other}"
                 self._error(400, "unsupported_parameter", message, param=kind)
+            elif kind == "system":
+                self._error(400, "unsupported_value", "'messages[0].role' does not support 'system' with this model.")
             elif kind == "429":
                 after = {} if detail == "none" else {"Retry-After": detail or "0.01"}
                 self._error(429, "rate_limit_exceeded", "Rate limit reached.", headers=after)
@@ -254,7 +257,8 @@ def random_faults(rate: float, seed: int = 0, kinds: Sequence[str] = FAULTS) -> 
 
 def judge_by_marker(body: Request) -> str:
     """A judge's reply that says PASS exactly when the candidate in the prompt holds the word ``rightly``."""
-    candidate = re.search(r"<candidate>(.*?)</candidate>", body["messages"][-1]["content"], re.DOTALL)
+    whole = "\n".join(message["content"] for message in body["messages"])
+    candidate = re.search(r"<candidate>(.*?)</candidate>", whole, re.DOTALL)
     passed = candidate is not None and "rightly" in candidate.group(1)
     return json.dumps({"why": "by the marker", "verdict": "PASS" if passed else "FAIL"})
 

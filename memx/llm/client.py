@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
@@ -18,8 +19,13 @@ from memx.llm.tokens import estimate_messages
 T = TypeVar("T")
 Message = Mapping[str, str]
 
-#: A transient fault that strikes every second request on average loses one call in 256 at this many attempts.
-ATTEMPTS = 8
+#: Enough for an outage of two minutes; of calls that fail four times in ten, one in 10,000 is lost.
+ATTEMPTS = 10
+#: Before a run one would rather be told: attempts by kind of failure, where they are fewer.
+PREFLIGHT_ATTEMPTS = {Kind.TRANSIENT: 6, Kind.SILENT: 3, Kind.DOWN: 2}
+PREFLIGHT_TIMEOUT_S = 30.0
+#: So long a passed preflight holds, so that a run repeated from the cache asks nothing at all.
+PREFLIGHT_HOLDS_S = 3600.0
 #: With one reply in five unreadable, one question in 3,000 stays unread after this many re-asks.
 REASKS = 4
 #: A server that asks to wait longer than this in all means a daily limit: the run is better resumed later.
@@ -53,12 +59,15 @@ class _Room:
     """How many tokens a reply may take; grows when the model uses them up before it writes anything."""
 
     max_tokens: int
+    grown: bool = False
 
     def grow(self) -> bool:
         """Four times as many, up to the most; False when there is no room left."""
         grown = min(self.max_tokens * 4, MOST_TOKENS)
-        grew, self.max_tokens = grown > self.max_tokens, max(grown, self.max_tokens)
-        return grew
+        if grown <= self.max_tokens:
+            return False
+        self.max_tokens, self.grown = grown, True
+        return True
 
 
 class LLM:
@@ -89,6 +98,7 @@ class LLM:
         self._reasks = reasks
         self._broken: ModelError | None = None
         self._checked = False
+        self._least_tokens = 0  # what replies of this model were found to need
 
     def __repr__(self) -> str:
         return f"LLM({self.model!r}, {self.endpoint!r})"
@@ -143,7 +153,7 @@ class LLM:
             if (kept := self._cached(key, read, purpose)) is not None:
                 return kept
             value, reply = self._ask_until_read(
-                messages, read, purpose, reminder, _Room(max_tokens), temperature, json_mode
+                messages, read, purpose, reminder, _Room(max(max_tokens, self._least_tokens)), temperature, json_mode
             )
             if self._cache is not None:
                 self._cache.put(key, asdict(reply))
@@ -159,10 +169,17 @@ class LLM:
             return
         self.endpoint.require_key()
         self._ledger.require_price(self.model)
+        key = self.endpoint.preflight_key(self.model)
+        passed = self._cache.get(key) if self._cache is not None else None
+        if passed is not None and 0 <= time.time() - float(passed.get("passed_at", 0)) < PREFLIGHT_HOLDS_S:
+            self._checked = True
+            return
         self._send(
             [{"role": "user", "content": "Reply with the word OK."}], "preflight", _Room(16), 0.0, False, preflight=True
         )
         self._checked = True
+        if self._cache is not None:
+            self._cache.put(key, {"passed_at": time.time()})
 
     def _cached(self, key: str, read: Callable[[str], T], purpose: str) -> tuple[T, Completion] | None:
         kept = self._cache.get(key) if self._cache is not None else None
@@ -229,6 +246,8 @@ class LLM:
             if isinstance(result, Reply):
                 if result.text.strip() or preflight:
                     self.endpoint.count_given_up(False)
+                    if room.grown:
+                        self._least_tokens = max(self._least_tokens, room.max_tokens)
                     return result
                 grew = result.finish_reason == "length" and room.grow()
                 failures += 0 if grew else 1
@@ -249,7 +268,7 @@ class LLM:
                 limited += 1
             else:
                 failures += 1
-            limit = self._attempts if not preflight else 2 if result.kind is Kind.DOWN else min(4, self._attempts)
+            limit = min(self._attempts, PREFLIGHT_ATTEMPTS.get(result.kind, 99)) if preflight else self._attempts
             delay = result.retry_after_s if result.retry_after_s is not None else backoff_s(failures + limited)
             waited += delay
             if failures >= limit or (waited > PATIENCE_S and result.kind is Kind.RATE_LIMIT):
@@ -280,7 +299,7 @@ class LLM:
                     max_tokens=room.max_tokens,
                     temperature=temperature,
                     json_mode=json_mode,
-                    timeout_s=min(30.0, self.endpoint.timeout_s) if preflight else None,
+                    timeout_s=min(PREFLIGHT_TIMEOUT_S, self.endpoint.timeout_s) if preflight else None,
                 )
             except Exception as error:
                 self._ledger.release(reservation, purpose)
@@ -298,7 +317,7 @@ class LLM:
             failure = web_page(self.endpoint.base_url)
             # In the middle of a run it is a proxy's error page; before it, a wrong address.
             return Failure(Kind.FATAL, failure.error) if preflight else failure
-        if not isinstance(error, NotAnApiReply | openai.OpenAIError | ValueError):
+        if not isinstance(error, NotAnApiReply | openai.OpenAIError):
             raise error
         endpoint = self.endpoint
         return read_failure(

@@ -17,10 +17,14 @@ RETRIED_STATUS = frozenset({408, 409, 429})
 _QUOTA = re.compile(r"insufficient[_ ]quota|exceeded your current quota|billing|credit balance|out of credit", re.I)
 _CONTEXT = re.compile(r"context[_ ]length|context window|maximum context|too many tokens|prompt is too long", re.I)
 _NO_MODEL = re.compile(r"model[^.]*(not[ _]found|does not exist|not exist|unknown|invalid)|no such model", re.I)
-_REFUSED = re.compile(r"unsupported|not support|does not support|invalid|unrecognized|unknown|only the default", re.I)
+_REFUSED = re.compile(
+    r"unsupported|not support|does not support|invalid|unrecognized|unknown|only the default|must be", re.I
+)
 _KEY_LIKE = re.compile(r"\b(sk|key|pk|rk)-[\w*.\-]{4,}|(?<=Bearer )\S+", re.I)
 #: Parameters that some models refuse, each dropped or renamed once and remembered.
-ADAPTABLE = ("temperature", "max_tokens", "response_format", "seed")
+ADAPTABLE = ("temperature", "max_tokens", "response_format")
+#: Stands for messages of the role ``system`` where a model takes none.
+SYSTEM_ROLE = "system role"
 
 
 class Kind(StrEnum):
@@ -28,6 +32,7 @@ class Kind(StrEnum):
 
     RATE_LIMIT = "rate_limit"  # wait as long as the server says, then ask again
     TRANSIENT = "transient"  # back off, then ask again
+    SILENT = "silent"  # as transient: no answer in time
     DOWN = "down"  # as transient, but nobody listens there at all
     ADAPT = "adapt"  # ask again without the refused parameter
     REJECTED = "rejected"  # this request will never succeed
@@ -78,7 +83,7 @@ def read_failure(
 
     where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
-        return Failure(Kind.TRANSIENT, ModelError(f"{where} gave no answer in time", "Raise --model-timeout."))
+        return Failure(Kind.SILENT, ModelError(f"{where} gave no answer in time", "Raise --model-timeout."))
     if isinstance(error, openai.APIConnectionError):
         return _connection(error, where, redact)
     if isinstance(error, openai.APIStatusError):
@@ -127,7 +132,9 @@ def _status(error: Any, model: str, where: str, has_key: bool, redact: Callable[
         return Failure(Kind.REJECTED, ContextTooLongError(f"{model}: the prompt does not fit the context ({said})"))
     if status in (400, 422) and _REFUSED.search(f"{code} {said}"):
         named = str(getattr(error, "param", None) or "")
-        refused = next((name for name in ADAPTABLE if name == named or name in said), "")
+        refused = next((name for name in ADAPTABLE if name in named or name in said), "")
+        if not refused and re.search(r"\brole", f"{named} {said}") and "system" in said.lower():
+            refused = SYSTEM_ROLE
         if refused:
             return Failure(Kind.ADAPT, ModelError(f"{model} refuses {refused}: {said}"), refused=refused)
     return Failure(Kind.REJECTED, ModelError(f"{where} refuses the request ({status}: {said})"))

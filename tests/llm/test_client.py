@@ -85,7 +85,7 @@ def test_a_server_that_stays_down_is_given_up_and_then_left_alone() -> None:
         for number in range(8):
             with pytest.raises(ModelError, match="500"):
                 clients.llm("m").complete(ask(str(number)), purpose="judge")
-    assert len(server.requests) == 5 * 8  # five calls of eight attempts, then the gate is closed
+    assert len(server.requests) == 5 * 10  # five calls of ten attempts, then the gate is closed
 
 
 @pytest.mark.parametrize("fault", ["401", "402", "403", "quota"])
@@ -111,6 +111,13 @@ def test_refused_parameters_are_adapted_once_and_remembered() -> None:
     assert all("temperature" not in body and body["max_completion_tokens"] == 50 for body in server.requests[2:])
 
 
+def test_a_model_without_a_system_role_gets_its_text_in_the_first_message() -> None:
+    messages = [{"role": "system", "content": "Be brief."}, *ask("Who?")]
+    with FakeOpenAI("fine", faults=["system"]) as server, models(server) as clients:
+        clients.llm("m").complete(messages, purpose="judge")
+    assert server.requests[1]["messages"] == [{"role": "user", "content": "Be brief.\n\nWho?"}]
+
+
 def test_threads_that_meet_a_refusal_together_all_adapt() -> None:
     with (
         FakeOpenAI("fine", faults=lambda _: "temperature") as server,
@@ -124,7 +131,9 @@ def test_threads_that_meet_a_refusal_together_all_adapt() -> None:
 def test_a_reply_starved_of_tokens_is_asked_with_more() -> None:
     with FakeOpenAI("fine", faults=["starved", "starved"]) as server, models(server) as clients:
         clients.llm("m").complete(ask(), purpose="judge", max_tokens=100)
-    assert [body["max_tokens"] for body in server.requests] == [100, 400, 1600]
+        clients.llm("m").complete(ask("next"), purpose="judge", max_tokens=100)
+    # What the model was found to need is asked for at once from then on.
+    assert [body["max_tokens"] for body in server.requests] == [100, 400, 1600, 1600]
 
 
 def test_an_endless_empty_reply_is_unreadable() -> None:

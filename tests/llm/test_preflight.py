@@ -7,6 +7,7 @@ import socket
 import pytest
 
 from memx.errors import ModelError, QuotaError, UsageError
+from memx.llm.cache import MemoryCache
 from memx.llm.models import Models, ModelSettings
 from tests.fake_openai import FakeOpenAI
 from tests.llm.fixtures import KEY, models
@@ -28,6 +29,16 @@ def test_all_is_well_and_asked_once() -> None:
         for _ in range(3):
             clients.llm("m").preflight()
     assert len(server.requests) == 1
+
+
+def test_it_holds_for_the_next_run_with_the_same_key() -> None:
+    cache = MemoryCache()
+    with FakeOpenAI() as server:
+        for key, asked in ((KEY, 1), (KEY, 1), ("another-key", 2)):
+            with models(server, cache=cache, key=key) as clients:
+                clients.llm("m").preflight()
+            assert len(server.requests) == asked
+    assert KEY not in str(cache._kept)
 
 
 @pytest.mark.parametrize("faults", [["429"], ["500", "500"], ["empty"], ["starved"], ["prose"], ["temperature"]])
