@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 
-from memx.text.coverage import Coverage, content, cover, stems_of
+from memx.text.coverage import Coverage, alike, content, cover, stems_of
 from memx.text.dates import DateRelation, DateValue, dates_in
-from memx.text.lists import item_spans
+from memx.text.lists import items
 from memx.text.numbers import NumberValue, numbers_in
 from memx.text.polarity import Stance, is_refusal, negated, stance
 from memx.text.words import stop_words, words
@@ -31,7 +31,7 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         question: may be empty; words that it already holds count little in an answer.
         anchor: when the question was asked, for relative dates in the answer.
     """
-    gold, answer = _clean(gold), _clean(answer)
+    question, gold, answer = _clean(question), _clean(gold), _clean(answer)
     if not answer:
         return Match(False, "no answer was given")
     if not gold:
@@ -44,8 +44,13 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
     wanted = stance(gold)
     if wanted is not Stance.NONE:
         return _match_stance(question, gold, answer, wanted)
-    if is_refusal(answer):
+    found = _match_value(question, gold, answer, anchor)
+    if not found.holds and is_refusal(answer):
         return Match(False, "the answer says that it is not known")
+    return found
+
+
+def _match_value(question: str, gold: str, answer: str, anchor: datetime | date | None) -> Match:
     dates = dates_in(gold)
     if dates and _nothing_else(gold, [value.span for value in dates], question):
         return _match_dates(question, dates, answer, anchor)
@@ -102,7 +107,8 @@ def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anch
     fits = next(value for value in leading if any(_same_time(day, value) for day in wanted))
     if negated(answer, fits.span):
         return Match(False, f"the answer denies the date {fits.text}")
-    if _alternatives(answer, fits.span, [v.span for v in leading if not any(_same_time(day, v) for day in wanted)]):
+    rivals = [v.span for v in leading if v.gap_days(fits) > 1 and not any(_same_time(day, v) for day in wanted)]
+    if _alternatives(answer, fits.span, rivals):
         return Match(False, f"the answer leaves open whether {fits.text} or another date")
     return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}")
 
@@ -123,7 +129,11 @@ def _same_time(gold: DateValue, given: DateValue) -> bool:
 
 def _match_numbers(question: str, wanted: tuple[NumberValue, ...], answer: str) -> Match:
     dates = dates_in(answer)
-    given = [n for n in numbers_in(answer) if not any(n.span[0] < d.span[1] and d.span[0] < n.span[1] for d in dates)]
+    given = [
+        number
+        for number in numbers_in(answer)
+        if number.kind == "duration" or not any(number.span[0] < d.span[1] and d.span[0] < number.span[1] for d in dates)
+    ]
     comparable = [n for n in given if any(_same_kind(w, n) for w in wanted)]
     if not comparable:
         return Match(False, f"no number in the answer; {wanted[0].text} was expected")
@@ -143,8 +153,12 @@ def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
 
 
 def _equal(wanted: NumberValue, given: NumberValue) -> bool:
-    vague = given.high > given.low and not (wanted.high > wanted.low)
-    return wanted.agrees(given) and not vague
+    """True when the answer's number, its bound left out, is the wanted one; "a few" is no number, unless wanted."""
+    if not wanted.vague:
+        if given.vague:
+            return False
+        given = replace(given, low=given.value, high=given.value)
+    return wanted.agrees(given)
 
 
 def _alternatives(text: str, held: tuple[int, int], others: list[tuple[int, int]]) -> bool:
@@ -165,7 +179,9 @@ def _match_phrase(question: str, gold: str, answer: str) -> Match:
     if head != gold and best.weighty == 0:
         best = max(best, cover(question, gold, answer), key=lambda found: found.share)
     missing = ", ".join(best.missing[:4])
-    needed = _needed(best.weighty)
+    needed = _needed(best, head)
+    if needed < 0.7 and _only(question, head, answer):
+        needed = min(needed, PURE if best.listed else PURE2)
     if best.share < needed:
         return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2)
     wrong = _wrong_number(head, answer)
@@ -177,11 +193,37 @@ def _match_phrase(question: str, gold: str, answer: str) -> Match:
     return Match(True, why + (f"; it lacks {missing}" if missing else ""), sure=best.share >= 0.75)
 
 
-def _needed(weighty: int) -> float:
-    """The share of a gold answer that must be said: the longer it is, the more of it is explanation."""
-    if weighty <= 2:
-        return 0.6
-    return 0.5 if weighty <= 5 else 0.33
+PURE = 0.25
+PURE2 = 1
+SHORT = 60
+
+
+def _only(question: str, gold: str, answer: str) -> bool:
+    """True when a short answer names nothing beside what the gold answer and the question name."""
+    if len(answer.split()) > SHORT:
+        return False
+    ours = (*content(gold), *content(question))
+    for item in items(answer):
+        told = content(item)
+        if told and not any(alike(token, mine) for token in told for mine in ours):
+            return False
+    return True
+
+
+def _needed(best: Coverage, gold: str) -> float:
+    """The share of a gold answer that must be said.
+
+    Nearly all of a list of names, for each is a fact of its own; more than half of another list; the longer a phrase is,
+    the less of it, for the more of it is explanation.
+    """
+    if best.listed and all(_ARTICLE.sub("", item)[:1].isupper() for item in items(gold)):
+        return 0.75
+    if best.weighty > 5:
+        return 0.33
+    return 0.55 if best.listed or best.weighty <= 2 else 0.5
+
+
+_ARTICLE = re.compile(r"^(?:and\s+)?(?:the\s+|an?\s+)?[\"'“]?", re.IGNORECASE)
 
 
 def _head(gold: str) -> str:
@@ -204,7 +246,7 @@ def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:
     """True when "or" sets the gold beside something else: "tea or coffee" answers nothing."""
     if not best.spans or re.search(r"\bor\b", gold):
         return False
-    known = stems_of(content(question)) | stems_of(content(gold))
+    known, ours = stems_of(content(question)), content(gold)
     low, high = min(a for a, _ in best.spans), max(b for _, b in best.spans)
     for match in re.finditer(r"\bor\b", answer):
         start = max((end for end in _ends(answer) if end <= match.start()), default=0)
@@ -215,7 +257,7 @@ def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:
             other = answer[start : match.start()]
         else:
             continue
-        if stems_of(content(other)) - known:
+        if any(not any(alike(token, mine) for mine in ours) and token.key not in known for token in content(other)):
             return True
     return False
 

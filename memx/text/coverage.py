@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from memx.text.lists import item_spans
+from memx.text.lists import item_spans, quoted
 from memx.text.polarity import negated
 from memx.text.synonyms import groups_of, key_of, phrase_at
 from memx.text.words import stem, stop_words, words
@@ -52,6 +52,7 @@ class Coverage:
     Attributes:
         share: 0..1, mean over the items of a list; of one item the weight of its words that were found.
         weighty: how many words of the phrase carry full weight.
+        listed: the phrase is a list of short items.
         spans: where in the other text the found words stand.
     """
 
@@ -60,6 +61,7 @@ class Coverage:
     missing: tuple[str, ...]
     weighty: int
     spans: tuple[tuple[int, int], ...]
+    listed: bool = False
 
 
 @lru_cache(maxsize=16_384)
@@ -96,18 +98,19 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
     asked = stems_of(content(question))
     wanted = content(phrase)
     if not wanted:
-        held = f" {' '.join(words(phrase))} " in f" {' '.join(words(text))} " if words(phrase) else False
+        held = words(phrase) == words(text) or phrase.strip(".'\" ").lower() in map(str.lower, quoted(text))
         return Coverage(float(held), (phrase,) * held, (phrase,) * (not held), 1, ())
     said = content(text)
-    hits = _hits(wanted, said)
-    if not denies(phrase):
+    hits = _names_apart(phrase, wanted, text, _hits(wanted, said))
+    if not denies(phrase) and not denies(question):
         hits = [[token for token in hit if not negated(text, token.span)] for hit in hits]
     windows = _windows(text)
-    shares, found, missing, spans = [], [], [], []
+    shares, found, missing, spans, longest = [], [], [], [], 0
     for start, end in item_spans(phrase):
         item = [(token, hit) for token, hit in zip(wanted, hits, strict=True) if start <= token.span[0] < end]
         if not item:
             continue
+        longest = max(longest, len(item))
         weights = [_weight(token, asked) for token, _ in item]
         best, chosen = 0.0, [None] * len(item)
         for low, high in windows:
@@ -115,16 +118,44 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
             share = sum(weight for weight, token in zip(weights, inside, strict=True) if token) / sum(weights)
             if share > best:
                 best, chosen = share, inside
-        shares.append(best)
+        shares.append(best if best >= 0.5 else 0.0)
         for (token, _), match in zip(item, chosen, strict=True):
             (found if match else missing).append(token.text)
             if match:
                 spans.append(match.span)
     weighty = sum(_weight(token, asked) == 1.0 for token in wanted)
-    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans))
+    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans), len(shares) > 1 and longest <= 3)
+
+
+def alike(one: Token, other: Token) -> bool:
+    """True when the two words say the same: one stem, one group of synonyms, or one word misspelled."""
+    return one.key == other.key or bool(groups_of(one.key) & groups_of(other.key)) or same_word(one.key, other.key)
+
+
+def _names_apart(
+    phrase: str, wanted: tuple[Token, ...], text: str, hits: list[list[Token]]
+) -> list[list[Token]]:
+    """A name of several words ("Good Sports") is said by its words in capitals, or by all of them together."""
+    kept, start = list(hits), 0
+    while start < len(wanted):
+        end = start + 1
+        while (
+            end < len(wanted)
+            and wanted[start].text[0].isupper()
+            and wanted[end].text[0].isupper()
+            and not phrase[wanted[end - 1].span[1] : wanted[end].span[0]].strip(" .'")
+        ):
+            end += 1
+        if end - start > 1 and not all(hits[start:end]):
+            for index in range(start, end):
+                kept[index] = [token for token in hits[index] if token.text[0].isupper()]
+        start = end
+    return kept
 
 
 def _weight(token: Token, asked: frozenset[str]) -> float:
+    if len(token.key) == 1 and token.key.isalpha():
+        return ASKED  # an initial: "J. K. Rowling" is Rowling
     if token.key in asked or (token.parts and all(part in asked for part in token.parts)):
         return ASKED
     return LIGHT if token.key in _LIGHT_WORDS else 1.0
@@ -156,13 +187,23 @@ def _hits(wanted: tuple[Token, ...], said: tuple[Token, ...]) -> list[list[Token
 def same_word(one: str, other: str) -> bool:
     """True for two spellings, or two forms, of one word: "mentoring", "metoring"; "authentic", "authenticity"."""
     short, long = sorted((one, other), key=len)
-    if len(short) < 5 or one[0] != other[0] or not (one.isalpha() and other.isalpha()):
+    if len(short) < 4 or not (one.isalpha() and other.isalpha()):
+        return False
+    if len(long) > len(short) and _glued(long, short):
+        return True
+    if len(short) < 5 or one[0] != other[0]:
         return False
     if long.startswith(short[: max(5, len(short) - 1)]) and len(long) - len(short) <= 4:
         return True
     from rapidfuzz.fuzz import ratio
 
     return ratio(one, other) >= _SPELLING
+
+
+def _glued(long: str, short: str) -> bool:
+    """True when a missing space glued a stop word to the short word ("onwalks")."""
+    rest = long.removesuffix(short) if long.endswith(short) else long.removeprefix(short)
+    return rest != long and len(rest) > 1 and rest in stop_words()
 
 
 def _windows(text: str) -> list[tuple[int, int]]:

@@ -69,9 +69,10 @@ def dates_in(text: str, anchor: datetime | date | None = None) -> tuple[DateValu
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
+# Common misspellings of the long names are let through: "Janury", "Febuary", "Septmber".
 _MONTH = (
-    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
-    r"|nov(?:ember)?|dec(?:ember)?)"
+    r"(?:jan[uary]*|feb[ruary]*|mar(?:ch)?|apr[il]*|may|june?|july?|aug[ust]*|sep[tembr]*|oct[obr]*e?r?"
+    r"|nov[embr]*|dec[embr]*)"
 )
 _SEASON = r"(?:spring|summer|autumn|fall|winter)"
 _YEAR = r"(?:19|20)\d\d"
@@ -101,7 +102,7 @@ _MONTH_DAY = re.compile(
     rf"(?:,?\s*(?:of\s+|in\s+)?(?P<y>{_YEAR})(?!\d))?"
 )
 _MONTH_YEAR = re.compile(rf"\b(?P<mon>{_MONTH})\.?,?\s*(?:of\s+|in\s+)?(?P<y>{_YEAR})(?!\d)")
-_SEASON_YEAR = re.compile(rf"\b(?P<s>{_SEASON}),?\s*(?:of\s+|in\s+)?(?P<y>{_YEAR})(?!\d)")
+_SEASON_YEAR = re.compile(rf"\b(?P<s>{_SEASON})(?:,?\s*(?:of\s+|in\s+)?|\s+\()(?P<y>{_YEAR})(?!\d)")
 _DECADE = re.compile(r"(?<!\d)(?P<y>(?:19|20)\d0)['’]?s\b")
 _YEAR_ALONE = re.compile(rf"(?<![\w$£€.,/:-])(?P<y>{_YEAR}){_COUNTED}(?!\w)")
 # May, March, April, June and August are also a verb and names: alone they are months after a preposition only.

@@ -81,13 +81,16 @@ class NumberValue:
     """A number that a text names, in the base of its unit: any value from ``low`` to ``high``.
 
     Attributes:
+        value: the number as said, its bound left out ("over 100" says 100); the middle of a vague amount.
         unit: ``minute``, ``day``, ``month`` for durations; ``usd``, ``eur``, ``gbp``; ``percent``; a measure such as
             ``metre``; else the stem-like counted word as it stands ("dogs"), or "" at the end of a sentence.
         kind: ``count``, ``ordinal``, ``money``, ``duration``, ``percentage`` or ``measure``.
         span: where it stands: ``text[span[0]:span[1]]``, its unit of measure included, a counted word not.
-        about: said as "about", "almost" or with a bound ("over 100").
+        about: said as "about" or "almost".
+        vague: said as "a few" or "several".
     """
 
+    value: float
     low: float
     high: float
     unit: str
@@ -95,6 +98,7 @@ class NumberValue:
     span: tuple[int, int]
     text: str
     about: bool = False
+    vague: bool = False
 
     def agrees(self, other: NumberValue) -> bool:
         """True when both can mean the same number in the same sense.
@@ -161,9 +165,10 @@ def _read_all(text: str, lower: str) -> Iterator[NumberValue]:
             kind = _KINDS.get(unit, "measure")
         elif word.isalpha() and kind == "count":
             unit = word
+        value = (low + high) / 2
         about, low, high = _bounded(lower[max(0, match.start() - 16) : match.start()], low, high)
         span = (match.start(), end)
-        yield NumberValue(low, high, unit, kind, span, text[slice(*span)], about)
+        yield NumberValue(value, low, high, unit, kind, span, text[slice(*span)], about, bool(match["vague"]) and low != high)
 
 
 _KINDS = {"minute": "duration", "day": "duration", "month": "duration", "percent": "percentage", "time": "count"}

@@ -129,8 +129,8 @@ def stepped(first: date, last: date, unit: str, step: int) -> tuple[date, date]:
     if unit == "year":
         return date(edge.year + step, 1, 1), date(edge.year + step, 12, 31)
     if unit == "weekend":
-        if step == 0:  # the one it lies in, else the coming one
-            saturday = edge + timedelta((5 - edge.weekday()) % 7) if edge.weekday() != 6 else edge - timedelta(1)
+        if step == 0:  # the nearest: Monday and Tuesday belong to the one before
+            saturday = edge + timedelta((5 - edge.weekday() + 3) % 7 - 3)
         elif step < 0:
             saturday = edge - timedelta((edge.weekday() - 6) % 7 or 7) - timedelta(1 + 7 * (-step - 1))
         else:

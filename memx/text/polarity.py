@@ -24,7 +24,7 @@ _SCOPE = 60  # characters a negation reaches at most; longer clauses hold other 
 _HEDGE = r"(?:(?:most\s+)?likely|probably|possibly|perhaps|definitely|absolutely|certainly|i\s+think|i\s+would\s+say)"
 _YES = re.compile(rf"\W*(?:{_HEDGE}\W+)?(?:yes|yeah|yep|yup|correct|true|(?:most\s+)?likely\W*$|{_HEDGE}\W*$)\b")
 _NO = re.compile(
-    rf"\W*(?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b(?!\s+(?:one|longer|doubt|\w+er\s+than)\b)"
+    rf"\W*(?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b(?!\s+(?:one|longer|doubt|\w+er\s+than|evidence|information|mention|record|specific)\b)"
 )
 
 _REFUSAL = re.compile(
