@@ -18,6 +18,7 @@ from memx.text.numbers import numbers_in
 from memx.text.words import stems
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+|\n+")
+_SPEAKER = re.compile(r"\s*(?:\[[^\]]*\]\s*)?([A-Z][\w.'-]*(?: [A-Z][\w.'-]*){0,2}):\s+")
 _WHEN = re.compile(r"\b(when|what (?:date|day|year|month|time)|which (?:day|year|month)|how long ago)\b", re.I)
 _HOW_MANY = re.compile(r"\bhow (?:many|much|long|old|often|far)\b", re.I)
 _WHO = re.compile(r"\b(who|whom|whose)\b", re.I)
@@ -53,9 +54,9 @@ class ExtractiveAnswerer(Answerer):
         context = fit_context(retrieved, self._budget)
         seen = retrieved[: len(context.used)]
         sentences = [
-            _Sentence(text, frozenset(stems(text)), rank, (dates or {}).get(item.fact_id))
+            sentence
             for rank, item in enumerate(seen)
-            for text in _sentences(item.content)
+            for sentence in _sentences(item, rank, (dates or {}).get(item.fact_id))
         ]
         if not sentences:
             return Candidate("", CandidateSource.EXTRACTIVE, context.tokens)
@@ -65,8 +66,14 @@ class ExtractiveAnswerer(Answerer):
         return Candidate(_with_resolved_dates(best), CandidateSource.EXTRACTIVE, context.tokens)
 
 
-def _sentences(text: str) -> list[str]:
-    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+def _sentences(item: Retrieved, rank: int, said: datetime | None) -> list[_Sentence]:
+    """The sentences of a fact; whoever says the first of them ("Ana: ...") says them all."""
+    named = _SPEAKER.match(item.content)
+    speaker = str(item.metadata.get("speaker") or (named[1] if named else ""))
+    text = item.content[named.end() :] if named else item.content
+    by = frozenset(stems(speaker))
+    parts = [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+    return [_Sentence(part, frozenset(stems(part)) | by, rank, said) for part in parts]
 
 
 def _score(sentence: _Sentence, asked: frozenset[str], frequency: Counter[str], total: int, question: str) -> float:
@@ -74,6 +81,9 @@ def _score(sentence: _Sentence, asked: frozenset[str], frequency: Counter[str], 
     score = sum(math.log(1 + total / frequency[stem]) for stem in sentence.stems & asked)
     if _fits_kind(sentence, question):
         score *= RIGHT_KIND
+    # A sentence that repeats the question's words and adds none cannot answer it.
+    added = len(sentence.stems - asked)
+    score *= added / (added + 1)
     if sentence.text.endswith("?"):
         score *= ASKS_ITSELF
     return score * (1 - RANK_COST * min(sentence.rank, 50))
