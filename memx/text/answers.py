@@ -123,7 +123,8 @@ def _same_time(gold: DateValue, given: DateValue) -> bool:
         # Weeks and weekends have loose edges: a day beside one still means it.
         return gold.unit in ("week", "weekend") and given.unit == "day" and given.gap_days(gold) <= 1
     if relation is DateRelation.CONTAINS:
-        return given.days <= 2 * gold.days + 1  # no more than twice as wide: a coarser period is no answer
+        # No more than twice as wide, for a coarser period is no answer; "early August" may be said as August.
+        return given.days <= 2 * gold.days + 1 or (gold.unit == "days" and given.unit == "month")
     return True
 
 

@@ -118,13 +118,16 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
             share = sum(weight for weight, token in zip(weights, inside, strict=True) if token) / sum(weights)
             if share > best:
                 best, chosen = share, inside
-        shares.append(best if best >= 0.5 else 0.0)
+        shares.append(best)
         for (token, _), match in zip(item, chosen, strict=True):
             (found if match else missing).append(token.text)
             if match:
                 spans.append(match.span)
+    listed = len(shares) > 1 and longest <= 3
+    if listed:  # of a list, an item is said or not
+        shares = [share if share >= 0.5 else 0.0 for share in shares]
     weighty = sum(_weight(token, asked) == 1.0 for token in wanted)
-    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans), len(shares) > 1 and longest <= 3)
+    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans), listed)
 
 
 def alike(one: Token, other: Token) -> bool:
