@@ -109,16 +109,17 @@ def _check(kind: str, name: str, found: Any, base: type[T]) -> type[T]:
     missing = sorted(method for method in abstract if not _defines(found, method))
     if missing:
         raise UsageError(
-            f"{kind} '{name}' lacks {', '.join(f'{m}()' for m in missing)}", f"The contract is memx.{base.__name__}."
+            f"{kind} '{name}' lacks {', '.join(f'{m}()' for m in missing)}",
+            f"The contract is {base.__module__}.{base.__name__}.",
         )
     if not issubclass(found, base):
         raise UsageError(
-            f"{kind} '{name}' is no subclass of memx.{base.__name__}",
-            f"Write: class {found.__name__}(memx.{base.__name__})",
+            f"{kind} '{name}' is no subclass of {base.__module__}.{base.__name__}",
+            f"Write: class {found.__name__}({base.__name__})",
         )
     return found
 
 
-def _defines(found: type, method: str) -> bool:
-    value = getattr(found, method, None)
-    return (callable(value) or isinstance(value, property)) and not getattr(value, "__isabstractmethod__", False)
+def _defines(found: type, name: str) -> bool:
+    value = getattr(found, name, None)
+    return value is not None and not getattr(value, "__isabstractmethod__", False)

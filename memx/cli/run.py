@@ -65,6 +65,7 @@ def command(
 
     With no options: the bundled demo, the built-in memory, offline, in under a minute.
     """
+    from memx.adapters.datasets.selection import read_question_ids
     from memx.cli.progress import RunProgress
     from memx.engine.settings import RunSettings
     from memx.engine.setup import prepare
@@ -81,7 +82,7 @@ def command(
         adapter_options=options,
         dataset_options=pairs(dataset_options, "--dataset-option"),
         random=random_,
-        question_ids=_ids(question_ids),
+        question_ids=read_question_ids(question_ids) if question_ids else (),
     )
     with RunProgress(quiet=quiet) as progress:
         runner = prepare(settings, directory, listener=progress, resume=resume)
@@ -90,24 +91,6 @@ def command(
                 say(line)
         ended = runner.run()
     return _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
-
-
-def _ids(path: Path | None) -> tuple[str, ...]:
-    """Question ids from a file, one a line; blank lines and lines that begin with # are passed over."""
-    from memx.errors import InputError
-
-    if path is None:
-        return ()
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot be read: {error}", "--question-ids takes a text file, one id a line.", path=path
-        ) from None
-    ids = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
-    if not ids:
-        raise InputError("holds no question id", "--question-ids takes a text file, one id a line.", path=path)
-    return ids
 
 
 def _report(directory: Path, ended: Any, *, fail_under: float | None, as_json: bool, quiet: bool) -> int:

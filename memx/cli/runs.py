@@ -35,11 +35,10 @@ def list_(directory: Path, as_json: bool) -> None:
         value = (summary.get("accuracy") or {}).get("value")
         done = f"{run.done}/{run.question_total}" if run.question_total is not None else str(run.done)
         score = "" if value is None else f"{value * 100:.1f} %"
-        when = run.started_at.astimezone().strftime("%Y-%m-%d %H:%M")
         failed = summary.get("failed", "")
-        rows.append([run.run_id, when, run.dataset, run.adapter, run.judge, run.state, done, score, failed])
+        rows.append([run.run_id, run.dataset, run.adapter, run.judge, run.state, done, score, failed])
     if rows:
-        header = ["run", "started", "dataset", "adapter", "judge", "state", "questions", "accuracy", "FAIL"]
+        header = ["run", "dataset", "adapter", "judge", "state", "asked", "score", "FAIL"]
         click.echo(table(header, rows))
     store.close()
 

@@ -10,16 +10,17 @@ from wcwidth import wcswidth
 from memx.text.gate import safe_line
 
 #: The narrowest a column that may shrink becomes.
-_LEAST = 8
+_LEAST = 6
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int | None = None) -> str:
-    """The rows under their header; the widest column shrinks until the table fits ``width`` cells (the terminal's)."""
+    """The rows under their header. The widest column but the first, which holds ids to copy, shrinks until the table
+    fits ``width`` cells (the terminal's)."""
     width = width or shutil.get_terminal_size((80, 24)).columns
     cells = [[safe_line("" if value is None else str(value), 400) for value in row] for row in [header, *rows]]
     widths = [max(wcswidth(row[column]) for row in cells) for column in range(len(header))]
-    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths) > _LEAST:
-        widths[widths.index(max(widths))] -= 1
+    while sum(widths) + 2 * (len(widths) - 1) > width and max(widths[1:], default=0) > _LEAST:
+        widths[1 + widths[1:].index(max(widths[1:]))] -= 1
     lines = []
     for row in cells:
         shown = [_padded(safe_line(value, size), size) for value, size in zip(row, widths, strict=True)]

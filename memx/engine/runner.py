@@ -23,7 +23,7 @@ from memx.engine.events import Event, Listener, RunStarted
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.manifest import build_manifest
-from memx.engine.redaction import redact_options
+from memx.engine.redaction import redact_options, redact_text
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import Store
 from memx.engine.store.writer import RunWriter
@@ -155,7 +155,11 @@ class Runner:
         manifest = build_manifest(
             settings, parts.dataset.info, parts.adapter, parts.judge, parts.slice_reasons, adapter_facts
         )
-        stored = replace(settings, adapter_options=redact_options(settings.adapter_options))
+        stored = replace(
+            settings,
+            adapter_options=redact_options(settings.adapter_options),
+            base_url=redact_text(settings.base_url),
+        )
         writer.begin(
             dataset=parts.dataset.info.name,
             adapter=parts.adapter.name or settings.adapter,

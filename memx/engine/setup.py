@@ -100,7 +100,6 @@ def _parts(
 ) -> Parts:
     from memx.adapters.datasets.errata import errata_for
     from memx.engine.answers import build_answerer
-    from memx.engine.judges.offline import OfflineJudge
     from memx.llm.models import Models, ModelSettings
 
     models = Models(
@@ -110,11 +109,19 @@ def _parts(
         on_wait=lambda wait: listener(Notice(str(wait))),
     )
     if judge is None and settings.judge_model == "offline":
+        from memx.engine.judges.offline import OfflineJudge
+
         judge = OfflineJudge(strict=settings.strict)
     elif judge is None:
         from memx.engine.judges.model import ModelJudge
 
-        judge = ModelJudge(models.llm(settings.judge_model), dataset_name=dataset.info.name)
+        judge = ModelJudge(
+            models.llm(settings.judge_model),
+            dataset_name=dataset.info.name,
+            votes=settings.votes,
+            confirm_fails=settings.confirm_fails,
+            prompt_file=Path(settings.judge_prompt) if settings.judge_prompt else None,
+        )
     answerer = build_answerer(
         settings.answer_model, models.llm, dataset_name=dataset.info.name, context_budget=settings.context_budget
     )
@@ -158,7 +165,7 @@ def _dataset(settings: RunSettings, given: Dataset | None) -> tuple[Dataset, int
         question_ids=settings.question_ids,
     )
     selected = select(dataset, selection)
-    return selected, selected.question_count(), tuple(selection.publishable_reasons)
+    return selected, selected.question_count(), selected.reasons
 
 
 def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunSettings, Mapping[str, Any]]:
@@ -176,7 +183,12 @@ def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunS
                 hint = f"Give it again: --adapter-option {name}=..."
                 raise UsageError(f"run {run.run_id} used --adapter-option {name}, which the store does not keep", hint)
             options[name] = given.adapter_options[name]
-    return run.run_id, replace(settings, adapter_options=options), run.manifest
+    base_url = settings.base_url
+    if HIDDEN in base_url:
+        if not given.base_url:
+            raise UsageError(f"run {run.run_id} used a --base-url with a password", "Give it again: --base-url ...")
+        base_url = given.base_url
+    return run.run_id, replace(settings, adapter_options=options, base_url=base_url), run.manifest
 
 
 def _refuse_changed_dataset(dataset: Dataset, manifest: Mapping[str, Any], run_id: str) -> None:

@@ -14,6 +14,7 @@ from memx.adapters.contract import Dataset, DatasetInfo, MemoryAdapter
 from memx.model import Case, Fact, QueryResult, Question, Retrieved, Session, Snapshot, Turn
 
 CITIES = ["Porto", "Lyon", "Graz", "Cork", "Bergen", "Gdansk"]
+TRIPS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta"]
 
 
 def small_case(number: int, questions: int = 3, sessions: int = 2) -> Case:
@@ -21,7 +22,7 @@ def small_case(number: int, questions: int = 3, sessions: int = 2) -> Case:
     case_id = f"case-{number}"
     start = datetime(2024, 1, 1 + number, 9)
     turns = [
-        Turn(f"D1:{n}", "Ana", "user", f"On trip {n} of case {number} I went to {CITIES[n % 6]}.", start)
+        Turn(f"D1:{n}", "Ana", "user", f"On trip {TRIPS[n]} of case {number} I went to {CITIES[n]}.", start)
         for n in range(questions)
     ]
     made = [Session("D1", case_id, tuple(turns), start)]
@@ -30,8 +31,8 @@ def small_case(number: int, questions: int = 3, sessions: int = 2) -> Case:
         made.append(Session(f"D{extra}", case_id, (said,), said.at))
     asked = []
     for n in range(questions):
-        text = f"Where did trip {n} of case {number} go?"
-        asked.append(Question(f"{case_id}:q{n}", case_id, text, CITIES[n % 6], "single-hop", (f"D1:{n}",), ("D1",)))
+        text = f"Where did trip {TRIPS[n]} of case {number} go?"
+        asked.append(Question(f"{case_id}:q{n}", case_id, text, CITIES[n], "single-hop", (f"D1:{n}",), ("D1",)))
     return Case(case_id, case_id, tuple(made), tuple(asked))
 
 
@@ -84,13 +85,13 @@ class Notebook(MemoryAdapter):
 
 
 class Forgetful(Notebook):
-    """Finds nothing that is about trip 1."""
+    """Finds nothing that is about trip beta."""
 
     name = "forgetful"
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
         found = super().query(query, entity_id, 50).facts
-        return QueryResult(tuple(f for f in found if "trip 1" not in f.content)[:top_k])
+        return QueryResult(tuple(f for f in found if "trip beta" not in f.content)[:top_k])
 
 
 class BreaksOnCase1(Notebook):
@@ -129,7 +130,7 @@ class QueryFails(Notebook):
     name = "query-fails"
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        if "trip 1" in query:
+        if "trip beta" in query:
             raise ValueError("cannot parse the query")
         return super().query(query, entity_id, top_k)
 
@@ -144,13 +145,13 @@ class ReturnsNonsense(Notebook):
 
 
 class Answers(Notebook):
-    """Answers by itself: right on trip 0, wrong on the others."""
+    """Answers by itself: right on trip alpha, wrong on the others."""
 
     name = "answers"
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
         found = super().query(query, entity_id, top_k)
-        return QueryResult(found.facts, answer="Porto" if "trip 0" in query else "Nairobi")
+        return QueryResult(found.facts, answer="Porto" if "trip alpha" in query else "Nairobi")
 
 
 class LacksExport:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -51,7 +50,7 @@ def clean(text: str) -> str:
 
 def fact_key(fact: Fact) -> str:
     """Content address of a fact: the same id, content, status and links give the same key."""
-    return content_key(dumps(asdict(fact)))
+    return content_key(dumps(fact))
 
 
 def content_key(text: str) -> str:
@@ -175,7 +174,7 @@ def diff_of(text: str | None) -> DiffCounts | None:
 
 def as_json(value: Any) -> str | None:
     """A frozen dataclass (or None) as a JSON column."""
-    return None if value is None else dumps(asdict(value))
+    return None if value is None else dumps(value)
 
 
 def parse_time(text: str | None) -> datetime | None:
@@ -202,6 +201,9 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _plain(value: Any) -> Any:
+    fields = getattr(value, "__dataclass_fields__", None)
+    if fields is not None:
+        return {name: getattr(value, name) for name in fields}
     if isinstance(value, (datetime, date)):
         return value.isoformat()
     if isinstance(value, Mapping):

@@ -134,7 +134,7 @@ SORTS: Mapping[str, str] = {
 #: Columns of a list row, in the order of the fields of ``QuestionRow``.
 _LISTED = (
     "question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, rank, "
-    "json_extract(diagnosis, '$.why') AS reason"
+    "CAST(json_extract(diagnosis, '$.why') AS BLOB) AS reason"
 )
 _RUNS = "SELECT r.*, (SELECT count(*) FROM traces t WHERE t.run_id = r.run_id) AS done FROM runs r"
 
@@ -189,10 +189,11 @@ class Store:
         """A page of a run's finished questions. ``sort`` is a key of ``SORTS``."""
         where = where or Where()
         rows = self._query(
-            f"SELECT {_LISTED} FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
+            f"SELECT {_LISTED} FROM traces WHERE run_id = ? AND ({where.sql}) "
+            f"ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
             [run_id, *where.params, limit, offset],
         )
-        return [QuestionRow(**dict(row)) for row in rows]
+        return [_question_row(tuple(row)) for row in rows]
 
     def question_keys(self, run_id: str, where: Where | None = None, *, sort: str = "position") -> list[int]:
         """Keys of all questions that meet the condition, in order, for :meth:`rows`; cheap also for 20,000."""
@@ -203,7 +204,7 @@ class Store:
     def rows(self, keys: Sequence[int]) -> dict[int, QuestionRow]:
         """The list rows of some keys; a key whose question was deleted or asked again meanwhile is left out."""
         sql = f"SELECT rowid, {_LISTED} FROM traces WHERE rowid IN ({','.join('?' * len(keys))})"
-        return {row[0]: QuestionRow(*tuple(row)[1:]) for row in self._query(sql, keys)}
+        return {row[0]: _question_row(tuple(row)[1:]) for row in self._query(sql, keys)}
 
     def count(self, run_id: str, where: Where | None = None) -> int:
         """How many finished questions of a run meet the condition."""
@@ -395,6 +396,12 @@ def _run_row(row: sqlite3.Row) -> RunRow:
         summary=codec.loads(row["summary"], {}),
         done=row["done"],
     )
+
+
+def _question_row(values: tuple[Any, ...]) -> QuestionRow:
+    # JSON may spell a lone surrogate, which UTF-8 has no form for: SQLite hands it over as bytes that do not decode.
+    reason: bytes | None = values[-1]
+    return QuestionRow(*values[:-1], None if reason is None else reason.decode("utf-8", "replace"))
 
 
 def _case_row(row: sqlite3.Row) -> CaseRow:
