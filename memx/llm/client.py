@@ -329,7 +329,7 @@ class LLM:
         if failure.kind is Kind.RATE_LIMIT:
             error = ModelError(
                 f"{where} asks to wait {delay:.0f} s more ({failure.error.message})",
-                "Resume the run later, or set --requests-per-minute.",
+                "Resume the run later, or set MEMX_REQUESTS_PER_MINUTE.",
             )
             self.endpoint.gate.close(error)
             return error

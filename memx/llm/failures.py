@@ -83,7 +83,9 @@ def read_failure(
 
     where = shown_url(base_url)
     if isinstance(error, openai.APITimeoutError):
-        return Failure(Kind.SILENT, ModelError(f"{where} gave no answer in time", "Raise --model-timeout."))
+        return Failure(
+            Kind.SILENT, ModelError(f"{where} gave no answer in time", "Raise MEMX_MODEL_TIMEOUT (seconds).")
+        )
     if isinstance(error, openai.APIConnectionError):
         return _connection(error, where, redact)
     if isinstance(error, openai.APIStatusError):

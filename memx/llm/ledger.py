@@ -74,7 +74,7 @@ class Ledger:
         if self.max_cost is not None and self.prices.of(model) is None:
             raise UsageError(
                 f"--max-cost cannot hold: there is no price for model '{model}'",
-                "Give its price in a file by --prices, or cap calls by --max-calls.",
+                "Give its price in a file by MEMX_PRICES, or cap calls by --max-calls.",
             )
 
     def reserve(self, model: str, input_tokens: int, output_tokens: int) -> Reservation:

@@ -18,6 +18,8 @@ from memx.llm.gate import Clock, Gate, Wait
 from memx.llm.ledger import Ledger
 from memx.llm.prices import load_prices
 
+DEFAULT_TIMEOUT_S = 120.0
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
@@ -26,14 +28,16 @@ class ModelSettings:
     Attributes:
         base_url: None: ``MEMX_BASE_URL``, ``OPENAI_BASE_URL``, else OpenAI itself.
         concurrency: requests at once, over all roles.
-        timeout_s: seconds until a silent server counts as failed.
+        timeout_s: seconds until a silent server counts as failed; None: ``MEMX_MODEL_TIMEOUT``, else 120.
+        requests_per_minute, tokens_per_minute: None: ``MEMX_REQUESTS_PER_MINUTE`` and ``MEMX_TOKENS_PER_MINUTE``, else
+            no limit but the server's own.
         max_cost: US dollars.
         prices: a price file; None: ``MEMX_PRICES``, else the shipped table alone.
     """
 
     base_url: str | None = None
     concurrency: int = 16
-    timeout_s: float = 120.0
+    timeout_s: float | None = None
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     max_calls: int | None = None
@@ -68,8 +72,9 @@ class Models:
     ) -> None:
         environ = os.environ if environ is None else environ
         settings = settings or ModelSettings()
-        if not settings.timeout_s > 0:
-            raise UsageError(f"the model timeout is more than 0 seconds, not {settings.timeout_s:g}")
+        timeout_s = settings.timeout_s or _number(environ, "MEMX_MODEL_TIMEOUT") or DEFAULT_TIMEOUT_S
+        if not 0 < timeout_s < float("inf"):
+            raise UsageError(f"the model timeout is more than 0 seconds, not {timeout_s:g}")
         self.settings = settings
         prices = settings.prices or (Path(environ["MEMX_PRICES"]) if environ.get("MEMX_PRICES") else None)
         self.ledger = Ledger(load_prices(prices), max_calls=settings.max_calls, max_cost=settings.max_cost)
@@ -77,14 +82,14 @@ class Models:
         gate = Gate(
             shown_url(base_url),
             concurrency=settings.concurrency,
-            requests_per_minute=settings.requests_per_minute,
-            tokens_per_minute=settings.tokens_per_minute,
+            requests_per_minute=settings.requests_per_minute or _count(environ, "MEMX_REQUESTS_PER_MINUTE"),
+            tokens_per_minute=settings.tokens_per_minute or _count(environ, "MEMX_TOKENS_PER_MINUTE"),
             stop=stop,
             on_wait=on_wait,
             clock=clock,
         )
         key = environ.get("MEMX_API_KEY") or environ.get("OPENAI_API_KEY") or ""
-        self.endpoint = Endpoint(base_url, key.strip(), gate, timeout_s=settings.timeout_s)
+        self.endpoint = Endpoint(base_url, key.strip(), gate, timeout_s=timeout_s)
         self._cache = cache
         self._locks = KeyedLocks()
         self._clients: dict[str, LLM] = {}
@@ -120,3 +125,20 @@ class Models:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _number(environ: Mapping[str, str], name: str) -> float | None:
+    value = environ.get(name)
+    if not value:
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        raise UsageError(f"{name} is a number, not '{value}'") from None
+
+
+def _count(environ: Mapping[str, str], name: str) -> int | None:
+    number = _number(environ, name)
+    if number is not None and (number != number // 1 or number < 1):
+        raise UsageError(f"{name} is a whole number from 1, not '{environ[name]}'")
+    return None if number is None else int(number)

@@ -61,7 +61,7 @@ def load_prices(path: Path | None = None) -> Prices:
     try:
         own = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", "Give a price file by --prices.", path=path) from None
+        raise InputError(f"cannot be read: {error.strerror}", "MEMX_PRICES names a price file.", path=path) from None
     except ValueError as error:
         raise InputError(f"is no JSON: {error}", path=path) from None
     return Prices({**models, **_table(own, path)}, f"{as_of}, changed by {path.name}")

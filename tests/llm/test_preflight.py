@@ -10,7 +10,7 @@ from memx.errors import ModelError, QuotaError, UsageError
 from memx.llm.cache import MemoryCache
 from memx.llm.models import Models, ModelSettings
 from tests.fake_openai import FakeOpenAI
-from tests.llm.fixtures import KEY, models
+from tests.llm.fixtures import KEY, FastClock, ask, models
 
 
 def told(server: FakeOpenAI | None = None, *, model: str = "m", key: str = KEY, base_url: str = "") -> str:
@@ -119,3 +119,16 @@ def test_where_address_and_key_come_from() -> None:
         with Models(settings, environ={**environ, "MEMX_BASE_URL": "http://x.test", "MEMX_API_KEY": "mine"}) as clients:
             clients.llm("m").preflight()
         assert server.log.headers[0]["authorization"] == "Bearer mine"
+
+
+def test_limits_come_from_the_environment_too() -> None:
+    environ = {"MEMX_MODEL_TIMEOUT": "7.5", "MEMX_REQUESTS_PER_MINUTE": "2", "MEMX_API_KEY": KEY}
+    clock = FastClock()
+    with FakeOpenAI() as server, Models(ModelSettings(server.base_url), environ=environ, clock=clock) as clients:
+        for number in range(3):
+            clients.llm("m").complete(ask(str(number)), purpose="judge")
+        assert clients.endpoint.timeout_s == 7.5
+    assert clock.now() >= 1060
+    for name, value in (("MEMX_MODEL_TIMEOUT", "soon"), ("MEMX_TOKENS_PER_MINUTE", "0"), ("MEMX_MODEL_TIMEOUT", "-1")):
+        with pytest.raises(UsageError, match=r"MEMX_|timeout"):
+            Models(environ={name: value})
