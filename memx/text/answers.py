@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from memx.model import Question
 from memx.text.coverage import Coverage, alike, content, cover, stems_of
 from memx.text.dates import DateRelation, DateValue, dates_in
 from memx.text.lists import items
@@ -38,7 +39,9 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         return Match(False, "the question has no gold answer to compare with", sure=False)
     if is_refusal(gold):
         refused = is_refusal(answer)
-        return Match(refused, "the answer refuses, as it should" if refused else "a refusal was expected, not an answer")
+        return Match(
+            refused, "the answer refuses, as it should" if refused else "a refusal was expected, not an answer"
+        )
     if " ".join(words(gold)) == " ".join(words(answer)):
         return Match(True, "the answer is the gold answer")
     wanted = stance(gold)
@@ -73,7 +76,11 @@ def _match_stance(question: str, gold: str, answer: str, wanted: Stance) -> Matc
         if is_refusal(answer):
             return Match(False, "the answer says that it is not known")
         sentence = _sentences(answer)[0]
-        given = Stance.NO if negated(answer, (len(sentence), len(sentence))) or _DENIES.search(sentence.lower()) else Stance.YES
+        given = (
+            Stance.NO
+            if negated(answer, (len(sentence), len(sentence))) or _DENIES.search(sentence.lower())
+            else Stance.YES
+        )
         agrees = given is wanted
         return Match(agrees, f"the answer reads as {given.value}, the gold answer says {wanted.value}", sure=False)
     if given is wanted:
@@ -85,7 +92,9 @@ _DENIES = re.compile(r"\b(?:not|unlikely|never|n't|doubt|lacks?|without|isn't|do
 
 # ------------------------------------------------------------------------------------------------ dates and numbers
 
-_FILLERS = frozenset(words("around about approximately since until ago late early mid in on at by of the a an old time times"))
+_FILLERS = frozenset(
+    words("around about approximately since until ago late early mid in on at by of the a an old time times")
+)
 
 
 def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units: tuple[NumberValue, ...] = ()) -> bool:
@@ -96,7 +105,9 @@ def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units:
 
 
 def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anchor: datetime | date | None) -> Match:
-    given = [value for value in dates_in(answer, anchor) if not _echoed(value, question)] or list(dates_in(answer, anchor))
+    given = [value for value in dates_in(answer, anchor) if not _echoed(value, question)] or list(
+        dates_in(answer, anchor)
+    )
     if not given:
         return Match(False, f"no date in the answer; {wanted[0].text} was expected")
     first_sentence_end = next((end for end in _ends(answer) if end > given[0].span[0]), len(answer))
@@ -133,7 +144,8 @@ def _match_numbers(question: str, wanted: tuple[NumberValue, ...], answer: str) 
     given = [
         number
         for number in numbers_in(answer)
-        if number.kind == "duration" or not any(number.span[0] < d.span[1] and d.span[0] < number.span[1] for d in dates)
+        if number.kind == "duration"
+        or not any(number.span[0] < d.span[1] and d.span[0] < number.span[1] for d in dates)
     ]
     comparable = [n for n in given if any(_same_kind(w, n) for w in wanted)]
     if not comparable:
@@ -150,7 +162,9 @@ def _match_numbers(question: str, wanted: tuple[NumberValue, ...], answer: str) 
 
 
 def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
-    return wanted.kind == given.kind or {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
+    return wanted.kind == given.kind or (
+        {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
+    )
 
 
 def _equal(wanted: NumberValue, given: NumberValue) -> bool:
@@ -169,7 +183,9 @@ def _alternatives(text: str, held: tuple[int, int], others: list[tuple[int, int]
     )
 
 
-_OR = re.compile(r"[\s,]*(?:either\s+)?or(?:\s+(?:maybe|possibly|perhaps|on|in|at|the|a|about|around))*\s*", re.IGNORECASE)
+_OR = re.compile(
+    r"[\s,]*(?:either\s+)?or(?:\s+(?:maybe|possibly|perhaps|on|in|at|the|a|about|around))*\s*", re.IGNORECASE
+)
 
 # ---------------------------------------------------------------------------------------------------------- phrases
 
@@ -214,8 +230,8 @@ def _only(question: str, gold: str, answer: str) -> bool:
 def _needed(best: Coverage, gold: str) -> float:
     """The share of a gold answer that must be said.
 
-    Nearly all of a list of names, for each is a fact of its own; more than half of another list; the longer a phrase is,
-    the less of it, for the more of it is explanation.
+    Nearly all of a list of names, for each is a fact of its own; more than half of another list; the longer a phrase
+    is, the less of it, for the more of it is explanation.
     """
     if best.listed and all(_ARTICLE.sub("", item)[:1].isupper() for item in items(gold)):
         return 0.75
@@ -235,7 +251,7 @@ def _head(gold: str) -> str:
 
 def _wrong_number(gold: str, answer: str) -> str:
     for wanted in numbers_in(gold):
-        if wanted.kind == "ordinal" or not wanted.text[0].isdigit() and wanted.text in ("one", "a"):
+        if wanted.kind == "ordinal" or (not wanted.text[0].isdigit() and wanted.text in ("one", "a")):
             continue
         rivals = [n for n in numbers_in(answer) if n.kind == wanted.kind and n.unit == wanted.unit]
         if rivals and not any(_equal(wanted, rival) for rival in rivals):
@@ -270,3 +286,11 @@ def _sentences(text: str) -> list[str]:
 def _ends(text: str) -> Iterator[int]:
     for match in re.finditer(r"[.!?](?=\s|$)", text):
         yield match.end()
+
+
+def contains_gold(question: Question, text: str) -> bool:
+    """True when the text surely says the gold answer; where a refusal is the right answer, when it refuses."""
+    if question.abstention:
+        return is_refusal(text)
+    found = match_answer(question.text, question.gold, text, question.asked_at)
+    return found.holds and found.sure

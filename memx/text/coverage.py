@@ -6,6 +6,7 @@ answer that only repeats the question, or only agrees in tone, must not pass.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -135,9 +136,7 @@ def alike(one: Token, other: Token) -> bool:
     return one.key == other.key or bool(groups_of(one.key) & groups_of(other.key)) or same_word(one.key, other.key)
 
 
-def _names_apart(
-    phrase: str, wanted: tuple[Token, ...], text: str, hits: list[list[Token]]
-) -> list[list[Token]]:
+def _names_apart(phrase: str, wanted: tuple[Token, ...], text: str, hits: list[list[Token]]) -> list[list[Token]]:
     """A name of several words ("Good Sports") is said by its words in capitals, or by all of them together."""
     kept, start = list(hits), 0
     while start < len(wanted):
@@ -211,7 +210,7 @@ def _glued(long: str, short: str) -> bool:
 
 def _windows(text: str) -> list[tuple[int, int]]:
     cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    spans = [(start, end) for start, end in zip(cuts, cuts[1:], strict=False) if start < end]
+    spans = [(start, end) for start, end in itertools.pairwise(cuts) if start < end]
     if len(spans) <= 2:
         return [(0, len(text))]
     return [(spans[i][0], spans[i + 1][1]) for i in range(len(spans) - 1)]

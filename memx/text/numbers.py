@@ -168,7 +168,9 @@ def _read_all(text: str, lower: str) -> Iterator[NumberValue]:
         value = (low + high) / 2
         about, low, high = _bounded(lower[max(0, match.start() - 16) : match.start()], low, high)
         span = (match.start(), end)
-        yield NumberValue(value, low, high, unit, kind, span, text[slice(*span)], about, bool(match["vague"]) and low != high)
+        yield NumberValue(
+            value, low, high, unit, kind, span, text[slice(*span)], about, bool(match["vague"]) and low != high
+        )
 
 
 _KINDS = {"minute": "duration", "day": "duration", "month": "duration", "percent": "percentage", "time": "count"}
