@@ -154,3 +154,8 @@ def beam_folder(folder: Path, chat: Any = None, questions: Any = None) -> Path:
     write(folder / "chat.json", chat if chat is not None else beam_chat())
     write(folder / "probing_questions.json", questions if questions is not None else beam_questions())
     return folder
+
+
+def short_id(value: object) -> str:
+    """A parameter's name for pytest: its text when that is short."""
+    return value if isinstance(value, str) and len(value) < 60 and value.isprintable() else "content"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memx.adapters.datasets.jsonl import Jsonl, dump_case, new_template, schema, write_cases, write_template
 from memx.errors import InputError, UsageError
 from memx.model import Case, Question, Session, Turn
-from tests.datasets.builders import write
+from tests.datasets.builders import short_id, write
 
 VALID = jsonschema.Draft202012Validator(schema())
 
@@ -136,7 +136,7 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("row", "words"), BROKEN)
+@pytest.mark.parametrize(("row", "words"), BROKEN, ids=short_id)
 def test_a_bad_line_is_named_and_can_be_skipped(tmp_path: Path, row: Any, words: str) -> None:
     other = json.dumps({**GOOD, "case_id": "d"})
     path = write(tmp_path / "mine.jsonl", f"# mine\n{json.dumps(row)}\n\n{other}\n")
@@ -162,6 +162,7 @@ def test_a_bad_line_is_named_and_can_be_skipped(tmp_path: Path, row: Any, words:
         (json.dumps(GOOD).encode() + b"\n\xff\xfe\n", "line 2: holds bytes that are not UTF-8"),
         (b"\x7fELF\0\0\0", "is a binary file"),
     ],
+    ids=short_id,
 )
 def test_broken_files(tmp_path: Path, content: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from memx.adapters.datasets.longmemeval import RELEASES, LongMemEval, _count_keys
 from memx.adapters.datasets.streaming import stream_list
 from memx.errors import InputError, UnknownNameError
-from tests.datasets.builders import longmemeval_row, write
+from tests.datasets.builders import longmemeval_row, short_id, write
 
 
 def load(path: Path, content: Any, **options: Any) -> LongMemEval:
@@ -120,6 +120,7 @@ ROWS = json.dumps([longmemeval_row(), longmemeval_row("q2")])
         (ROWS.encode().replace(b"blue pot.", b"bl\xfce pot."), "holds bytes that are not UTF-8"),
         ("[" + "[" * 100_000, "nested too deep"),
     ],
+    ids=short_id,
 )
 def test_broken_files(tmp_path: Path, content: Any, words: str) -> None:
     with pytest.raises(InputError) as caught:

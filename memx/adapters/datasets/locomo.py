@@ -82,8 +82,10 @@ class Locomo(Dataset):
             raise UsageError(f"captions is on, off or labelled, not '{captions}'")
         if source is None:
             raise InputError(f"locomo needs its file {FILE_NAME}", "Give it by --source PATH.")
-        path = source / FILE_NAME if source.is_dir() else source
-        return cls(path, captions, flag("skip_bad", skip_bad))  # type: ignore[arg-type]
+        if source.is_dir():
+            inner = source / "data" / FILE_NAME
+            source = inner if inner.is_file() else source / FILE_NAME
+        return cls(source, captions, flag("skip_bad", skip_bad))  # type: ignore[arg-type]
 
     @property
     def info(self) -> DatasetInfo:

@@ -57,6 +57,8 @@ FILE_NAMES = {
     "oracle": ("longmemeval_oracle.json", "longmemeval_oracle"),
     "s": ("longmemeval_s_cleaned.json", "longmemeval_s.json", "longmemeval_s"),
     "m": ("longmemeval_m_cleaned.json", "longmemeval_m.json", "longmemeval_m"),
+    "s-original": ("longmemeval_s.json", "longmemeval_s"),
+    "m-original": ("longmemeval_m.json", "longmemeval_m"),
 }
 
 
@@ -64,7 +66,8 @@ class LongMemEval(Dataset):
     """The LongMemEval release, any of its parts.
 
     Options:
-        part: ``oracle``, ``s`` or ``m``: which file of a directory is meant; without it the only one there.
+        part: which file of a directory is meant (``oracle``, ``s``, ``m``, ``s-original``, ``m-original``); without it
+            the only one there.
         skip_bad: leave unusable records out and count them, instead of raising.
     """
 
@@ -152,13 +155,16 @@ def _count_keys(row: Any) -> int:
 def _file_of(source: Path, part: str) -> Path:
     if not source.is_dir():
         return source
-    wanted = [name for key, names in FILE_NAMES.items() if part in ("", key) for name in names]
-    found = [source / name for name in wanted if (source / name).is_file()]
+    wanted = list(dict.fromkeys(name for key, names in FILE_NAMES.items() if part in ("", key) for name in names))
+    # A file lies in the folder itself, or in one named by its part, as in the cache.
+    folders = [source, *(source / key for key in FILE_NAMES if part in ("", key))]
+    found = [folder / name for folder in folders for name in wanted if (folder / name).is_file()]
     if not found:
         raise InputError(f"holds none of {', '.join(wanted)}", "Give the file itself.", path=source)
     if len(found) > 1:
-        names = ", ".join(path.name for path in found)
-        raise InputError(f"holds several files: {names}", "Give the one meant by --source.", path=source)
+        names = ", ".join(path.relative_to(source).as_posix() for path in found)
+        hint = "Give the one meant by --source, or name its part: longmemeval:s"
+        raise InputError(f"holds several files: {names}", hint, path=source)
     return found[0]
 
 

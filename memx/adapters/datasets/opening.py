@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.contract import Dataset
+from memx.adapters.datasets.archives import is_archive, unpacked
 from memx.adapters.datasets.cache import dataset_dir
 from memx.adapters.datasets.selection import SLICES, select
 from memx.adapters.registry import dataset_class, names
@@ -18,7 +19,7 @@ def open_dataset(spec: str, source: Path | None = None, **options: Any) -> Datas
     Args:
         spec: a name; behind a colon a part (``beam:500k``), a slice (``locomo:smoke``) or both (``beam:500k-smoke``).
             A class of one's own is ``module.path:Class``.
-        source: its file or folder; without it the one that ``memx datasets pull`` put into the cache.
+        source: its file or folder, or an archive of it; without it what ``memx datasets pull`` put into the cache.
         options: what the loader takes: ``captions``, ``skip_bad``, ...
 
     Raises:
@@ -38,6 +39,8 @@ def open_dataset(spec: str, source: Path | None = None, **options: Any) -> Datas
         source = _cached(name, options.get("part", ""))
     elif source is not None:
         source = source.expanduser()
+        if is_archive(source):
+            source = unpacked(source)
     dataset = found.load(source, **options)
     return select(dataset, SLICES[slice_name]) if slice_name else dataset
 
