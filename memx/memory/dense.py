@@ -56,6 +56,10 @@ class DenseIndex:
         scores: Matrix = self.vectors() @ query.reshape(-1)
         return scores
 
+    def rows(self, positions: list[int]) -> Matrix:
+        """Copies of some vectors, shape ``(len(positions), dimension)``."""
+        return self.vectors()[positions]
+
     def vectors(self) -> Matrix:
         """All vectors, shape ``(len(self), dimension)``: a view that the next :meth:`add` makes invalid."""
         import faiss

@@ -29,7 +29,8 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 MAX_TOKENS = 256
 # A token of this vocabulary is rarely longer than 16 characters; what lies beyond is never read by the model.
 _MAX_CHARS = MAX_TOKENS * 64
-_BATCH = 32
+# Batches this small stay in the processor's cache, and one text of full length still fits.
+_BATCH_TOKENS = 256
 
 
 class EmbeddingError(MemxError):
@@ -91,7 +92,7 @@ class Embedder(ABC):
 
 
 class MiniLM(Embedder):
-    """all-MiniLM-L6-v2, int8 ONNX, 384 dimensions; mean pooling over the tokens.
+    """all-MiniLM-L6-v2, int8 weights in ONNX, 384 dimensions; mean pooling over the tokens.
 
     Use :func:`minilm`, which loads it once per process.
 
@@ -100,18 +101,20 @@ class MiniLM(Embedder):
     """
 
     def __init__(self, threads: int | None = None) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
         import onnxruntime
         from tokenizers import Tokenizer
 
         model, tokenizer = model_file(), tokenizer_file()
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads or available_cores()
+        # One batch per core beats one batch split over all cores, whose threads wait for each other at every layer.
+        options.intra_op_num_threads = 1
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
-        # Idle threads that spin would take the cores from the cases that run beside.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         self._session = onnxruntime.InferenceSession(
             model.read_bytes(), sess_options=options, providers=["CPUExecutionProvider"]
         )
+        self._pool = ThreadPoolExecutor(threads or available_cores(), thread_name_prefix="memx-embed")
         self._tokenizer = Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(MAX_TOKENS)
         self._tokenizer.no_padding()
@@ -126,21 +129,27 @@ class MiniLM(Embedder):
 
         tokens = [e.ids for e in self._tokenizer.encode_batch_fast([_clean(text) for text in texts])]
         vectors = np.empty((len(tokens), self._signature.dimension), dtype=np.float32)
-        # Neighbours in length share a batch, so that little is spent on padding.
-        order = sorted(range(len(tokens)), key=lambda i: len(tokens[i]))
-        for batch in _batches(order, _BATCH):
-            width = len(tokens[batch[-1]])
-            ids = np.zeros((len(batch), width), dtype=np.int64)
-            mask = np.zeros_like(ids)
-            for row, index in enumerate(batch):
-                ids[row, : len(tokens[index])] = tokens[index]
-                mask[row, : len(tokens[index])] = 1
-            (hidden,) = self._session.run(
-                None, {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-            )
-            weights = mask[:, None, :].astype(np.float32)
-            vectors[batch] = (weights @ hidden)[:, 0, :] / mask.sum(axis=1, keepdims=True)
+        batches = list(_batches(tokens))
+        # A single batch, such as a query, is not worth the way to another thread.
+        spread = map if len(batches) == 1 else self._pool.map
+        for batch, pooled in zip(batches, spread(self._run, ([tokens[i] for i in b] for b in batches)), strict=True):
+            vectors[batch] = pooled
         return vectors
+
+    def _run(self, batch: Sequence[Sequence[int]]) -> Matrix:
+        """Mean-pooled vectors of token lists, of which the last is the longest."""
+        import numpy as np
+
+        ids = np.zeros((len(batch), len(batch[-1])), dtype=np.int64)
+        mask = np.zeros_like(ids)
+        for row, tokens in enumerate(batch):
+            ids[row, : len(tokens)] = tokens
+            mask[row, : len(tokens)] = 1
+        inputs = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
+        (hidden,) = self._session.run(None, inputs)
+        summed = mask[:, None, :].astype(np.float32) @ hidden
+        pooled: Matrix = summed[:, 0, :] / mask.sum(axis=1, keepdims=True)
+        return pooled
 
 
 _loading = threading.Lock()
@@ -199,6 +208,13 @@ def _clean(text: str) -> str:
     return text[:_MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
 
 
-def _batches(order: list[int], size: int) -> Iterator[list[int]]:
-    for start in range(0, len(order), size):
-        yield order[start : start + size]
+def _batches(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    """Indexes of the texts in batches; neighbours in length share one, so that little is spent on padding."""
+    batch: list[int] = []
+    for index in sorted(range(len(tokens)), key=lambda i: len(tokens[i])):
+        if batch and (len(batch) + 1) * len(tokens[index]) > _BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch

@@ -1,20 +1,24 @@
-"""The built-in memory: raw texts are kept as they are; embeddings and words are indexes derived from them."""
+"""The built-in memory: raw texts are kept as they are; vectors, words and attributes are indexes derived from them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
-from memx.errors import UsageError
+from memx.errors import MemxError, UsageError
+from memx.memory import features, ranking
 from memx.memory.dense import DenseIndex
 from memx.memory.embedding import Embedder
+from memx.memory.extraction import Extracted, extract, extraction_pool, submit, words_only
 from memx.memory.lexical import Bm25Index
+from memx.memory.query import Indexes, Query
+from memx.memory.ranking import Weights
 from memx.memory.rows import Memory, RowStore
 from memx.memory.scheduler import Sources, collect
-from memx.memory.workers import WORKERS, Indexes, Query
-from memx.text.words import stems
+from memx.memory.workers import WORKERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +34,7 @@ MODES: Mapping[str, Mode] = {
     "bm25": Mode(("bm25",)),
     "raw": Mode(("faiss", "bm25")),
     "fusion": Mode(("fusion",)),
+    "full": Mode(("faiss", "bm25", "graph", "phrase", "attribute"), ranking=True),
 }
 #: How many candidates each worker brings at least, so that the order of the first few never depends on the limit.
 CANDIDATES = 100
@@ -37,11 +42,12 @@ CANDIDATES = 100
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One memory that a query brought back, with every signal known about it."""
+    """One memory that a query brought back: every signal known about it, and its rank (from 1) with each worker."""
 
     memory: Memory
     score: float
     signals: Mapping[str, float] = field(default_factory=dict)
+    ranks: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,77 +65,161 @@ class MemoryEngine:
         embedder: texts to vectors.
         mode: one of :data:`MODES`.
         timeout_s: how long a query waits for its workers.
+        weights: of the signals, for modes that rank.
 
     Raises:
         UsageError: no such mode.
     """
 
-    def __init__(self, embedder: Embedder, mode: str = "fusion", timeout_s: float = 30.0) -> None:
+    def __init__(
+        self, embedder: Embedder, mode: str = "fusion", timeout_s: float = 30.0, weights: Weights | None = None
+    ) -> None:
         if mode not in MODES:
             raise UsageError(f"no retrieval mode '{mode}'", f"There are: {', '.join(MODES)}")
         self.mode = mode
         self.embedder = embedder
         self.timeout_s = timeout_s
+        self.weights = weights or Weights()
         self.rows = RowStore()
         self.dense = DenseIndex(embedder.signature.dimension)
-        self._tokens: list[list[str]] = []
-        self._bm25: Bm25Index | None = None
+        self.extracted: list[Extracted] = []
+        self.embedded = False
+        self.bm25: Bm25Index | None = None
+        self._features: features.Features | None = None
+        self._newest: date | None = None
 
-    def insert_batch(self, memories: Sequence[Memory], skip_embedding: bool = False) -> int:
+    @property
+    def ranks(self) -> bool:
+        """The mode orders its candidates by signals, which takes entities and attributes."""
+        return MODES[self.mode].ranking
+
+    def insert_batch(
+        self,
+        memories: Sequence[Memory],
+        *,
+        batch_size: int = 1000,
+        skip_embedding: bool = False,
+        parallel_extract: bool = True,
+        max_workers: int = 4,
+    ) -> int:
         """Store memories in order and return how many.
+
+        Args:
+            batch_size: texts are embedded and written so many at a time; a failure keeps the batches before it.
+            skip_embedding: found by words and attributes only.
+            parallel_extract: extract in ``max_workers`` threads while the texts are embedded.
 
         Raises:
             ValueError: a memory id is stored already.
-            EmbeddingError: the embedder failed; nothing is stored then.
+            EmbeddingError: the embedder failed.
         """
-        texts = [memory.text for memory in memories]
-        # Before the rows, so that a failing embedder leaves no row without its vector.
-        vectors = None if skip_embedding else self.embedder.embed(texts)
-        self.rows.append(memories)
-        if vectors is not None:
-            self.dense.add(vectors)
-        self._tokens.extend(stems(text) for text in texts)
-        self._bm25 = None
+        if not parallel_extract or not self.ranks:
+            read = extract if self.ranks else words_only
+            for start in range(0, len(memories), batch_size):
+                batch = memories[start : start + batch_size]
+                self._append(batch, (read(memory) for memory in batch), skip_embedding)
+            return len(memories)
+        with extraction_pool(max_workers) as pool:
+            for start in range(0, len(memories), batch_size):
+                batch = memories[start : start + batch_size]
+                parts = submit(pool, batch)
+                self._append(batch, (one for part in parts for one in part.result()), skip_embedding)
         return len(memories)
+
+    def _append(self, batch: Sequence[Memory], extracted: Iterable[Extracted], skip_embedding: bool) -> None:
+        import numpy as np
+
+        # Before the rows, so that a failing embedder leaves no row without its vector.
+        if skip_embedding:
+            vectors = np.zeros((len(batch), self.embedder.signature.dimension), dtype=np.float32)
+        else:
+            vectors = self.embedder.embed([memory.text for memory in batch])
+        read = list(extracted)
+        self.rows.append(batch)
+        self.dense.add(vectors)
+        self.extracted.extend(read)
+        self.embedded |= not skip_embedding and bool(batch)
+        self.bm25 = self._features = None
+
+    def give_feedback(self, memory_id: str, value: float) -> None:
+        """Tell that a memory helped (above zero) or misled (below); it adds up over time.
+
+        Raises:
+            KeyError: no such memory.
+        """
+        self.rows.add_feedback(memory_id, value)
+        self._features = None
 
     def recall(self, query: str, limit: int) -> Recall:
         """The memories most relevant to a query, at most ``limit``, best first."""
         started = time.perf_counter()
-        asked = Query(query, self.embedder.embed)
-        workers = [WORKERS[name]() for name in MODES[self.mode].workers]
-        indexes = self._indexes()
+        indexes = self.indexes()
+        asked = Query(query, indexes, self.embedder.embed, self._newest)
         prepared = time.perf_counter()
-        sources = collect(workers, asked, indexes, max(CANDIDATES, limit), self.timeout_s)
-        merged = time.perf_counter()
-        order = _merge(sources)[:limit]
-        hits = self._hits(order, sources, asked, indexes)
+        workers = [WORKERS[name]() for name in MODES[self.mode].workers]
+        sources = collect(workers, asked, max(CANDIDATES, limit), self.timeout_s)
+        collected = time.perf_counter()
+        semantic = _semantic_available(asked, sources)
+        ordered, signals, ranking_notes = self._order(asked, sources, limit)
         ended = time.perf_counter()
-        steps = {"prepare": prepared - started, "sources": merged - prepared, "rank": ended - merged}
-        return Recall(hits, _diagnostics(self.mode, sources, steps, len(hits)))
-
-    def _indexes(self) -> Indexes:
-        if self._bm25 is None:
-            self._bm25 = Bm25Index(self._tokens)
-        return Indexes(self.dense, self._bm25)
-
-    def _hits(
-        self, order: Sequence[tuple[int, float]], sources: Sources, query: Query, indexes: Indexes
-    ) -> tuple[Hit, ...]:
-        signals: dict[int, dict[str, float]] = {position: {} for position, _ in order}
-        for name, ranking in sources.rankings.items():
-            for rank, (position, score) in enumerate(ranking, start=1):
-                if position in signals:
-                    signals[position] |= {f"{name}_score": score, f"{name}_rank": float(rank)}
-        token = indexes.bm25.scores(query.stems)
-        semantic = self.dense.similarities(query.vector) if len(self.dense) and "faiss" not in sources.failed else None
-        memories = self.rows.at([position for position, _ in order])
-        for position in signals:
-            signals[position]["token"] = float(token[position])
-            if semantic is not None:
-                signals[position]["semantic"] = float(semantic[position])
-        return tuple(
-            Hit(memory, score, signals[position]) for (position, score), memory in zip(order, memories, strict=True)
+        memories = self.rows.at([position for position, _ in ordered])
+        ranks = _ranks(sources)
+        hits = tuple(
+            Hit(memory, score, signals[position], ranks.get(position, {}))
+            for (position, score), memory in zip(ordered, memories, strict=True)
         )
+        steps = {"prepare": prepared - started, "sources": collected - prepared, "rank": ended - collected}
+        steps["rows"] = time.perf_counter() - ended
+        steps["total"] = time.perf_counter() - started
+        report = _diagnostics(self.mode, sources, steps, len(hits))
+        return Recall(hits, {**report, **ranking_notes, "semantic_available": semantic})
+
+    def indexes(self) -> Indexes:
+        """The indexes over everything stored, built where they are not."""
+        if self.bm25 is None:
+            self.bm25 = Bm25Index.build([one.stems for one in self.extracted])
+        if self.ranks and self._features is None:
+            rows = [(memory.thread, memory.created_at) for memory in self.rows.all()]
+            threads, times = [thread for thread, _ in rows], [at for _, at in rows]
+            self._features = features.build(self.extracted, threads, times, self.rows.feedback())
+            self._newest = max((at.date() for at in times if at), default=None)
+        return Indexes(self.dense, self.bm25, self.embedded, self._features)
+
+    def _order(
+        self, query: Query, sources: Sources, limit: int
+    ) -> tuple[list[tuple[int, float]], dict[int, Mapping[str, float]], dict[str, Any]]:
+        """Positions with their final score, best first; the signals of each; what ranking has to report."""
+        built = query.indexes.features
+        if self.ranks and built is not None:
+            candidates = {position for found in sources.rankings.values() for position, _ in found}
+            ranked = ranking.rank(query, built, candidates, self.weights, limit)
+            weights = {**self.weights.values, ranking.REDUNDANCY: -self.weights.redundancy}
+            notes = {"ranking": {"weights": weights, "mmr": dict(ranked.mmr)}}
+            order = [(one.position, one.final_score) for one in ranked.ranked]
+            return order, {one.position: one.signals for one in ranked.ranked}, notes
+        order = _merge(sources)[:limit]
+        semantic, token = query.semantic, query.token
+        signals: dict[int, Mapping[str, float]] = {
+            position: {
+                "semantic": float(semantic[position]),
+                "token": float(token[position]),
+                "score": score,
+                "mmr_score": score,
+                "final_score": score,
+            }
+            for position, score in order
+        }
+        return order, signals, {}
+
+
+def _semantic_available(query: Query, sources: Sources) -> bool:
+    """Whether the query's vector came; without it the query goes on, its cosines read as zero."""
+    if not sources.failed and not sources.pending:
+        try:
+            return len(query.semantic) >= 0
+        except MemxError:
+            pass
+    return not query.drop_semantic()
 
 
 def _merge(sources: Sources) -> list[tuple[int, float]]:
@@ -137,10 +227,18 @@ def _merge(sources: Sources) -> list[tuple[int, float]]:
     rankings = list(sources.rankings.values())
     merged: dict[int, float] = {}
     for rank in range(max(map(len, rankings), default=0)):
-        for ranking in rankings:
-            if rank < len(ranking):
-                merged.setdefault(*ranking[rank])
+        for found in rankings:
+            if rank < len(found):
+                merged.setdefault(*found[rank])
     return list(merged.items())
+
+
+def _ranks(sources: Sources) -> dict[int, dict[str, int]]:
+    ranks: dict[int, dict[str, int]] = {}
+    for name, found in sources.rankings.items():
+        for rank, (position, _) in enumerate(found, start=1):
+            ranks.setdefault(position, {})[name] = rank
+    return ranks
 
 
 def _diagnostics(mode: str, sources: Sources, steps: Mapping[str, float], returned: int) -> dict[str, Any]:
@@ -154,8 +252,9 @@ def _diagnostics(mode: str, sources: Sources, steps: Mapping[str, float], return
             "pending": list(sources.pending),
             "failed": dict(sources.failed),
         },
-        "candidates": {name: len(ranking) for name, ranking in sources.rankings.items()},
+        "candidates": {name: len(found) for name, found in sources.rankings.items()},
         "returned": returned,
         "waited_ms": sources.waited_ms,
-        "timings_ms": {**{name: round(s * 1000, 3) for name, s in steps.items()}, "sources_each": sources.timings_ms},
+        "timings_ms": {name: round(seconds * 1000, 3) for name, seconds in steps.items()},
+        "source_timings_ms": sources.timings_ms,
     }

@@ -8,7 +8,7 @@ rank-bm25 walks over all texts for every word of a query; the postings kept here
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -18,19 +18,28 @@ if TYPE_CHECKING:
 
 
 class Bm25Index:
-    """BM25 scores of tokenised texts; immutable.
+    """BM25 weights of words in texts, as postings; immutable.
 
-    Args:
-        tokens: the words of each text, already stemmed.
+    Attributes:
+        size: number of texts.
+        words: row of each word.
+        limits: the most that a word can add to a text's score, by row.
     """
 
-    def __init__(self, tokens: Sequence[Sequence[str]]) -> None:
+    def __init__(self, size: int, words: Sequence[str], arrays: Mapping[str, Any]) -> None:
+        self.size = size
+        self.words = {word: row for row, word in enumerate(words)}
+        self.limits: Scores = arrays["limits"]
+        self._starts, self._texts, self._weights = arrays["starts"], arrays["texts"], arrays["weights"]
+
+    @classmethod
+    def build(cls, tokens: Sequence[Sequence[str]]) -> Bm25Index:
+        """The index of texts given as their words, already stemmed."""
         import numpy as np
 
-        self.size = len(tokens)
-        self._postings: dict[str, tuple[Any, Any]] = {}
         if not any(tokens):  # rank-bm25 divides by the number of words
-            return
+            arrays = {"limits": np.zeros(0, np.float32), "starts": np.zeros(1, np.int64)}
+            return cls(len(tokens), [], {**arrays, "texts": np.zeros(0, np.int32), "weights": np.zeros(0, np.float32)})
         from rank_bm25 import BM25Okapi
 
         okapi = BM25Okapi(tokens)
@@ -41,11 +50,26 @@ class Bm25Index:
             for word, count in frequencies.items():
                 texts[word].append(position)
                 counts[word].append(count)
-        for word, positions in texts.items():
-            where = np.array(positions, dtype=np.int32)
-            tf = np.array(counts[word], dtype=np.float64)
-            weights = okapi.idf[word] * tf * (okapi.k1 + 1) / (tf + length_norm[where])
-            self._postings[word] = (where, weights.astype(np.float32))
+        words = list(texts)
+        sizes = np.array([len(texts[word]) for word in words])
+        where = np.concatenate([np.array(texts[word], dtype=np.int32) for word in words])
+        tf = np.concatenate([np.array(counts[word], dtype=np.float64) for word in words])
+        idf = np.array([okapi.idf[word] for word in words])
+        weights = np.repeat(idf, sizes) * tf * (okapi.k1 + 1) / (tf + length_norm[where])
+        return cls(
+            len(tokens),
+            words,
+            {
+                "limits": (idf * (okapi.k1 + 1)).astype(np.float32),
+                "starts": np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+                "texts": where,
+                "weights": weights.astype(np.float32),
+            },
+        )
+
+    def arrays(self) -> dict[str, Any]:
+        """The numbers of the index, to be saved beside ``words`` and ``size``."""
+        return {"limits": self.limits, "starts": self._starts, "texts": self._texts, "weights": self._weights}
 
     def scores(self, query: Sequence[str]) -> Scores:
         """The BM25 score of every text for a query's words, shape ``(size,)``; a repeated word counts again."""
@@ -53,7 +77,21 @@ class Bm25Index:
 
         total = np.zeros(self.size, dtype=np.float32)
         for word in query:
-            if word in self._postings:
-                where, weights = self._postings[word]
-                total[where] += weights
+            if word in self.words:
+                part = self._slice(word)
+                total[self._texts[part]] += self._weights[part]
         return total
+
+    def shares(self, query: Sequence[str]) -> Scores:
+        """:meth:`scores` as a share, 0..1, of the most that any text could score for the query."""
+        limit = sum(float(self.limits[self.words[word]]) for word in query if word in self.words)
+        scores = self.scores(query)
+        return scores / limit if limit > 0 else scores
+
+    def positions(self, word: str) -> Any:
+        """Positions of the texts that hold a word, ascending."""
+        return self._texts[self._slice(word)] if word in self.words else self._texts[:0]
+
+    def _slice(self, word: str) -> slice:
+        row = self.words[word]
+        return slice(int(self._starts[row]), int(self._starts[row + 1]))

@@ -12,16 +12,25 @@ from typing import Any
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS memories (
   position INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, created_at TEXT,
-  metadata TEXT NOT NULL)"""
+  thread TEXT NOT NULL, attributes TEXT NOT NULL, metadata TEXT NOT NULL, feedback REAL NOT NULL DEFAULT 0)"""
+_COLUMNS = "memory_id, text, created_at, thread, attributes, metadata"
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One stored text. ``metadata`` keeps whatever native ids the caller has; it must be JSON."""
+    """One stored text.
+
+    Attributes:
+        thread: what it is part of, such as a conversation; neighbours in a thread give each other context.
+        attributes: what queries may ask for by value: ``speaker``, ``role``, ...
+        metadata: whatever native ids the caller has; must be JSON, and is never read by retrieval.
+    """
 
     memory_id: str
     text: str
     created_at: datetime | None = None
+    thread: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -54,14 +63,17 @@ class RowStore:
         for position, memory in enumerate(memories, start=self._count):
             at = memory.created_at.isoformat() if memory.created_at else None
             try:
-                metadata = json.dumps(dict(memory.metadata), ensure_ascii=True)
+                # SQLite text is UTF-8, in which a lone surrogate has no form; JSON escapes carry it through.
+                given = (memory.memory_id, memory.text, memory.thread, dict(memory.attributes), dict(memory.metadata))
+                memory_id, text, thread, attributes, metadata = (json.dumps(part) for part in given)
             except TypeError as error:
                 raise ValueError(f"metadata of memory '{memory.memory_id}' is no JSON: {error}") from None
-            # SQLite text is UTF-8, which a lone surrogate has no form in; JSON escapes carry it through.
-            values.append((position, *(json.dumps(t) for t in (memory.memory_id, memory.text)), at, metadata))
+            values.append((position, memory_id, text, at, thread, attributes, metadata))
         try:
             with self._connection:
-                self._connection.executemany("INSERT INTO memories VALUES (?, ?, ?, ?, ?)", values)
+                self._connection.executemany(
+                    f"INSERT INTO memories (position, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values
+                )
         except sqlite3.IntegrityError:
             raise ValueError(self._repeated(memories)) from None
         self._count += len(values)
@@ -84,7 +96,7 @@ class RowStore:
             part = positions[start : start + 500]
             marks = ",".join("?" * len(part))
             rows = self._connection.execute(
-                f"SELECT position, memory_id, text, created_at, metadata FROM memories WHERE position IN ({marks})",
+                f"SELECT position, {_COLUMNS} FROM memories WHERE position IN ({marks})",
                 [int(position) for position in part],
             )
             found.update({row[0]: _memory(row[1:]) for row in rows})
@@ -92,8 +104,26 @@ class RowStore:
 
     def all(self) -> Iterator[Memory]:
         """Every memory in order."""
-        rows = self._connection.execute("SELECT memory_id, text, created_at, metadata FROM memories ORDER BY position")
+        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY position")
         return (_memory(row) for row in rows)
+
+    def add_feedback(self, memory_id: str, value: float) -> None:
+        """Add to a memory's feedback.
+
+        Raises:
+            KeyError: no such memory.
+        """
+        with self._connection:
+            done = self._connection.execute(
+                "UPDATE memories SET feedback = feedback + ? WHERE memory_id = ?", (value, json.dumps(memory_id))
+            )
+        if not done.rowcount:
+            raise KeyError(memory_id)
+
+    def feedback(self) -> dict[int, float]:
+        """The feedback of the memories that have any, by position."""
+        rows = self._connection.execute("SELECT position, feedback FROM memories WHERE feedback != 0")
+        return dict(rows.fetchall())
 
     def save_to(self, path: Path) -> None:
         """Write all rows to a new SQLite file."""
@@ -109,6 +139,8 @@ class RowStore:
 
 
 def _memory(row: Sequence[Any]) -> Memory:
-    memory_id, text, created_at, metadata = row
+    memory_id, text, created_at, thread, attributes, metadata = row
     at = datetime.fromisoformat(created_at) if created_at else None
-    return Memory(json.loads(memory_id), json.loads(text), at, json.loads(metadata))
+    return Memory(
+        json.loads(memory_id), json.loads(text), at, json.loads(thread), json.loads(attributes), json.loads(metadata)
+    )

@@ -8,7 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from memx.memory.workers import Indexes, Query, Ranking, Worker
+from memx.memory.query import Query
+from memx.memory.workers import Ranking, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Sources:
         return "source_failed" if self.failed else "all_completed"
 
 
-def collect(workers: Sequence[Worker], query: Query, indexes: Indexes, limit: int, timeout_s: float) -> Sources:
+def collect(workers: Sequence[Worker], query: Query, limit: int, timeout_s: float) -> Sources:
     """Run all workers and wait for each until ``timeout_s`` seconds have passed since the start."""
     started = time.perf_counter()
     done: queue.SimpleQueue[tuple[str, Ranking | None, str, float]] = queue.SimpleQueue()
@@ -47,7 +48,7 @@ def collect(workers: Sequence[Worker], query: Query, indexes: Indexes, limit: in
         begun = time.perf_counter()
         ranking, error = None, ""
         try:
-            ranking = worker.search(query, indexes, limit)
+            ranking = worker.search(query, limit)
         except Exception as failure:
             error = f"{type(failure).__name__}: {failure}"
         done.put((worker.name, ranking, error, (time.perf_counter() - begun) * 1000))

@@ -2,51 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from memx.memory.dense import DenseIndex
+from memx.memory import signals
+from memx.memory.features import Features
 from memx.memory.fusion import reciprocal_rank_fusion
-from memx.memory.lexical import Bm25Index
-from memx.text.words import stems
+from memx.memory.query import Query
 
 if TYPE_CHECKING:
     import numpy as np
 
-    Array = np.ndarray[Any, np.dtype[np.float32]]
+    Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 #: Ranked positions with the worker's own score, best first.
 Ranking = list[tuple[int, float]]
-
-
-class Query:
-    """A query and what workers share about it; its vector is computed once, by whoever asks first."""
-
-    def __init__(self, text: str, embed: Callable[[list[str]], Array]) -> None:
-        self.text = text
-        self.stems = stems(text)
-        self._embed = embed
-        self._lock = threading.Lock()
-        self._vector: Array | None = None
-
-    @property
-    def vector(self) -> Array:
-        """The query's unit vector, shape ``(dimension,)``."""
-        with self._lock:
-            if self._vector is None:
-                self._vector = self._embed([self.text])[0]
-            return self._vector
-
-
-@dataclass(frozen=True, slots=True)
-class Indexes:
-    """What the workers read. ``dense`` holds no vectors when embedding was skipped."""
-
-    dense: DenseIndex
-    bm25: Bm25Index
 
 
 class Worker(ABC):
@@ -55,7 +25,7 @@ class Worker(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def search(self, query: Query, indexes: Indexes, limit: int) -> Ranking:
+    def search(self, query: Query, limit: int) -> Ranking:
         """The best ``limit`` positions, best first."""
 
 
@@ -64,10 +34,12 @@ class FaissWorker(Worker):
 
     name = "faiss"
 
-    def search(self, query: Query, indexes: Indexes, limit: int) -> Ranking:
-        if not len(indexes.dense):
+    def search(self, query: Query, limit: int) -> Ranking:
+        if not query.indexes.embedded:
             return []
-        return list(zip(*indexes.dense.search(query.vector, limit), strict=True))
+        found = zip(*query.indexes.dense.search(query.vector, limit), strict=True)
+        # A text stored without embedding has the zero vector, and is near to nothing.
+        return [(position, cosine) for position, cosine in found if cosine != 0.0]
 
 
 class Bm25Worker(Worker):
@@ -75,8 +47,8 @@ class Bm25Worker(Worker):
 
     name = "bm25"
 
-    def search(self, query: Query, indexes: Indexes, limit: int) -> Ranking:
-        return best(indexes.bm25.scores(query.stems), limit)
+    def search(self, query: Query, limit: int) -> Ranking:
+        return best(query.indexes.bm25.scores(query.stems), limit)
 
 
 class FusionWorker(Worker):
@@ -84,16 +56,46 @@ class FusionWorker(Worker):
 
     name = "fusion"
 
-    def search(self, query: Query, indexes: Indexes, limit: int) -> Ranking:
+    def search(self, query: Query, limit: int) -> Ranking:
         parts = (FaissWorker(), Bm25Worker())
-        rankings = [[position for position, _ in part.search(query, indexes, limit)] for part in parts]
+        rankings = [[position for position, _ in part.search(query, limit)] for part in parts]
         return list(reciprocal_rank_fusion(rankings).items())[:limit]
 
 
-WORKERS: dict[str, type[Worker]] = {worker.name: worker for worker in (FaissWorker, Bm25Worker, FusionWorker)}
+class GraphWorker(Worker):
+    """Texts that activation reaches: neighbours in a thread, texts that share the query's entities."""
+
+    name = "graph"
+
+    def search(self, query: Query, limit: int) -> Ranking:
+        return best(signals.graph(query, _features(query)), limit)
 
 
-def best(scores: Array, limit: int) -> Ranking:
+class PhraseWorker(Worker):
+    """Texts that hold two neighbouring words of the query side by side."""
+
+    name = "phrase"
+
+    def search(self, query: Query, limit: int) -> Ranking:
+        return best(signals.phrase(query, _features(query)), limit)
+
+
+class AttributeWorker(Worker):
+    """Texts with the attributes that the query asks for; among equals, those that hold more of its words."""
+
+    name = "attribute"
+
+    def search(self, query: Query, limit: int) -> Ranking:
+        return best(signals.attribute_boost(query, _features(query)) * (1 + query.token), limit)
+
+
+WORKERS: dict[str, type[Worker]] = {
+    worker.name: worker
+    for worker in (FaissWorker, Bm25Worker, FusionWorker, GraphWorker, PhraseWorker, AttributeWorker)
+}
+
+
+def best(scores: Floats, limit: int) -> Ranking:
     """The positions of the highest scores above zero, best first; equal scores in order of position."""
     import numpy as np
 
@@ -103,3 +105,10 @@ def best(scores: Array, limit: int) -> Ranking:
         positions = positions[scores[positions] >= floor]
     order = positions[np.argsort(-scores[positions], kind="stable")][:limit]
     return list(zip(order.tolist(), scores[order].tolist(), strict=True))
+
+
+def _features(query: Query) -> Features:
+    features = query.indexes.features
+    if features is None:
+        raise ValueError("the store was built without features")
+    return features

@@ -65,7 +65,7 @@ def test_entities_are_apart_and_reset_forgets_one(name: str) -> None:
         adapter_class(name)(no_such=1)
 
 
-@pytest.mark.parametrize("mode", ["dense", "bm25", "raw", "fusion"])
+@pytest.mark.parametrize("mode", ["dense", "bm25", "raw", "fusion", "full"])
 def test_local_finds_the_turn_and_shows_its_signals(mode: str) -> None:
     result = filled("local", mode=mode).query("What is the name of Ana's beagle?", "e", 2)
     assert len(result.facts) <= 2

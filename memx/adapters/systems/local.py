@@ -9,7 +9,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.systems.verbatim import fact_of, memories_of
 from memx.memory.embedding import Embedder, minilm
 from memx.memory.embedding_cache import CachedEmbedder
-from memx.memory.engine import MemoryEngine
+from memx.memory.engine import Hit, MemoryEngine
 from memx.model import QueryResult, Retrieved, Session, Snapshot
 
 
@@ -17,7 +17,7 @@ class LocalMemory(MemoryAdapter):
     """Keeps every turn as ``Speaker: text`` and finds it by embedding, by words or by both.
 
     Options:
-        mode: ``dense``, ``bm25``, ``raw`` or ``fusion``.
+        mode: ``dense``, ``bm25``, ``raw``, ``fusion`` or ``full``.
         timeout_s: how long a query waits for its workers, in seconds.
     """
 
@@ -40,13 +40,7 @@ class LocalMemory(MemoryAdapter):
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
         recall = self._engine(entity_id).recall(query, top_k)
-        return QueryResult(
-            tuple(
-                Retrieved(hit.memory.memory_id, hit.memory.text, hit.score, hit.signals, hit.memory.metadata)
-                for hit in recall.hits
-            ),
-            declared=recall.diagnostics,
-        )
+        return QueryResult(tuple(_retrieved(hit) for hit in recall.hits), declared=recall.diagnostics)
 
     def export_state(self, entity_id: str) -> Snapshot:
         engine = self._engines.get(entity_id)
@@ -69,3 +63,8 @@ class LocalMemory(MemoryAdapter):
                 self._embedder = minilm() if self.cache_dir is None else CachedEmbedder(minilm(), self.cache_dir)
             self._engines[entity_id] = MemoryEngine(self._embedder, self.mode, self.timeout_s)
         return self._engines[entity_id]
+
+
+def _retrieved(hit: Hit) -> Retrieved:
+    metadata = {**hit.memory.metadata, "ranks": dict(hit.ranks)}
+    return Retrieved(hit.memory.memory_id, hit.memory.text, hit.score, hit.signals, metadata)

@@ -13,6 +13,8 @@ def memory_of(session: Session, index: int, turn: Turn) -> Memory:
         memory_id=f"m:{turn.turn_id}",
         text=f"{turn.speaker}: {turn.content}" if turn.speaker else turn.content,
         created_at=at,
+        thread=session.session_id,
+        attributes={"speaker": turn.speaker, "role": turn.role},
         metadata={
             "session_id": session.session_id,
             "turn_id": turn.turn_id,

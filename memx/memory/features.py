@@ -1,0 +1,105 @@
+"""What ranking reads about every stored text, as arrays by position; built once after each change of the store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from memx.memory.extraction import Extracted
+from memx.memory.lexical import Bm25Index
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import numpy as np
+
+    Floats = np.ndarray[Any, np.dtype[np.float32]]
+    Ints = np.ndarray[Any, np.dtype[np.int64]]
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Arrays by position.
+
+    Attributes:
+        stems: the words of each text.
+        thread: number of the thread of each text; a text without one is a thread of its own.
+        threads: BM25 over whole threads.
+        before, after: the neighbours in the thread; -1 where there is none.
+        day: ordinal of the day it was said, 0 where unknown.
+        length: number of distinct stems.
+        dates: rows of (position, first day, last day) that texts name, days as ordinals.
+        feedback: sum of what users said about each text.
+        entities, attributes: positions by entity, and by (attribute, value).
+    """
+
+    stems: Sequence[Sequence[str]]
+    thread: Ints
+    threads: Bm25Index
+    before: Ints
+    after: Ints
+    day: Ints
+    length: Floats
+    is_question: Floats
+    has_date: Floats
+    has_number: Floats
+    dates: Ints
+    feedback: Floats
+    entities: dict[str, Ints]
+    attributes: dict[tuple[str, str], Ints]
+
+    @property
+    def size(self) -> int:
+        """Number of texts."""
+        return len(self.stems)
+
+
+def build(
+    extracted: Sequence[Extracted],
+    threads: Sequence[str],
+    times: Sequence[datetime | None],
+    feedback: Mapping[int, float],
+) -> Features:
+    """The features of texts in order of position."""
+    import numpy as np
+
+    numbers: dict[object, int] = {}
+    # A text without a thread is numbered by its own position, which no thread's name equals.
+    thread = [numbers.setdefault(name or position, len(numbers)) for position, name in enumerate(threads)]
+    together: list[list[str]] = [[] for _ in numbers]
+    before, after = np.full(len(thread), -1), np.full(len(thread), -1)
+    last: dict[int, int] = {}
+    entities: defaultdict[str, list[int]] = defaultdict(list)
+    attributes: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+    dates: list[tuple[int, int, int]] = []
+    for position, (one, number) in enumerate(zip(extracted, thread, strict=True)):
+        together[number].extend(one.stems)
+        if number in last:
+            before[position], after[last[number]] = last[number], position
+        last[number] = position
+        for entity in one.entities:
+            entities[entity].append(position)
+        for attribute in one.attributes:
+            attributes[attribute].append(position)
+        dates.extend((position, first.toordinal(), end.toordinal()) for first, end in one.dates)
+    said = np.zeros(len(thread), dtype=np.float32)
+    for position, value in feedback.items():
+        said[position] = value
+    return Features(
+        stems=[one.stems for one in extracted],
+        thread=np.array(thread, dtype=np.int64),
+        threads=Bm25Index.build(together),
+        before=before,
+        after=after,
+        day=np.array([time.toordinal() if time else 0 for time in times], dtype=np.int64),
+        length=np.array([len(set(one.stems)) for one in extracted], dtype=np.float32),
+        is_question=np.array([one.is_question for one in extracted], dtype=np.float32),
+        has_date=np.array([bool(one.dates) for one in extracted], dtype=np.float32),
+        has_number=np.array([one.has_number for one in extracted], dtype=np.float32),
+        dates=np.array(dates, dtype=np.int64).reshape(-1, 3),
+        feedback=said,
+        entities={key: np.array(value) for key, value in entities.items()},
+        attributes={key: np.array(value) for key, value in attributes.items()},
+    )

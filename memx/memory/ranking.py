@@ -1,0 +1,118 @@
+"""The ranking pipeline of mode ``full``: signals to a score, MMR against repetition, the finalizer.
+
+MMR (Carbonell and Goldstein 1998) picks, one by one, the candidate with the highest
+``score - redundancy_weight * max cosine with what is picked``, which orders as their
+``lambda * relevance - (1 - lambda) * similarity`` does with ``redundancy_weight = (1 - lambda) / lambda``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from memx.errors import UsageError
+from memx.memory.features import Features
+from memx.memory.query import Query
+from memx.memory.signals import default_weights, registry
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Floats = np.ndarray[Any, np.dtype[np.float32]]
+    Doubles = np.ndarray[Any, np.dtype[np.float64]]
+
+#: MMR orders this many of the best candidates.
+MMR_POOL = 100
+REDUNDANCY = "redundancy"
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One ranked text. ``signals`` holds ``score``, ``mmr_score`` and ``final_score`` beside the signals."""
+
+    position: int
+    final_score: float
+    signals: Mapping[str, float]
+    rank_before_mmr: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranked texts, best first, and what MMR did."""
+
+    ranked: tuple[Ranked, ...]
+    mmr: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What one unit of each signal is worth; ``redundancy`` is taken off.
+
+    Raises:
+        UsageError: a name that is no signal, or a value that is no finite number.
+    """
+
+    values: Mapping[str, float] = field(default_factory=dict)
+    redundancy: float = 0.5
+
+    def __post_init__(self) -> None:
+        known = default_weights()
+        for name, value in self.values.items():
+            if name not in known:
+                raise UsageError(f"no signal named '{name}'", f"There are: {', '.join(known)}")
+            if not isinstance(value, int | float) or not math.isfinite(value):
+                raise UsageError(f"the weight of signal '{name}' is no number: {value!r}")
+        object.__setattr__(self, "values", {**known, **self.values})
+
+
+def rank(query: Query, features: Features, candidates: Iterable[int], weights: Weights, limit: int) -> Ranking:
+    """The best ``limit`` of the candidates by weighted signals and MMR.
+
+    ``score`` is the weighted sum, ``mmr_score`` that less the redundancy, ``final_score = exp(mmr_score - best)``: the
+    odds against the first.
+    """
+    import numpy as np
+
+    positions = np.array(sorted(set(candidates)), dtype=np.int64)
+    values = {name: found.compute(query, features)[positions] for name, found in registry().items()}
+    score = np.zeros(len(positions), dtype=np.float64)
+    for name, value in values.items():
+        score += weights.values[name] * value
+    order = np.argsort(-score, kind="stable")
+    pool = order[: max(MMR_POOL, limit)]
+    vectors = query.indexes.dense.rows(positions[pool].tolist()) if query.indexes.embedded else None
+    picked, redundancy = _mmr(score[pool], vectors, weights.redundancy)
+    ranked: list[Ranked] = []
+    best = 0.0
+    for place in picked[:limit]:
+        index = pool[place]
+        mmr_score = float(score[index] - weights.redundancy * redundancy[place])
+        best = mmr_score if not ranked else best
+        final = math.exp(mmr_score - best)
+        signals = {name: float(value[index]) for name, value in values.items()}
+        signals |= {REDUNDANCY: float(redundancy[place]), "score": float(score[index]), "mmr_score": mmr_score}
+        ranked.append(Ranked(int(positions[index]), final, {**signals, "final_score": final}, place + 1))
+    moves = [abs(now - one.rank_before_mmr) for now, one in enumerate(ranked, start=1)]
+    mmr = {"moved": sum(1 for move in moves if move), "largest_move": max(moves, default=0), "pool": len(pool)}
+    return Ranking(tuple(ranked), mmr)
+
+
+def _mmr(score: Doubles, vectors: Floats | None, weight: float) -> tuple[list[int], Doubles]:
+    """Indexes in the order picked, and the redundancy of each index when it was picked; scores come best first."""
+    import numpy as np
+
+    redundancy = np.zeros(len(score), dtype=np.float64)
+    if vectors is None or weight <= 0:
+        return list(range(len(score))), redundancy
+    similar = vectors @ vectors.T
+    left = np.ones(len(score), dtype=bool)
+    picked: list[int] = []
+    for _ in range(len(score)):
+        value = np.where(left, score - weight * redundancy, -np.inf)
+        best = int(np.argmax(value))
+        picked.append(best)
+        left[best] = False
+        redundancy[left] = np.maximum(redundancy[left], similar[best][left])
+    return picked, redundancy
