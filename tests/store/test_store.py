@@ -234,3 +234,18 @@ def test_no_store_and_unknown_names_are_said(tmp_path: Path) -> None:
         store.run("20260101-aab")
     with pytest.raises(MemxError, match="no question named"):
         store.find_question("c1:q9")
+
+
+def test_a_full_disk_is_said_and_loses_no_finished_question(tmp_path: Path) -> None:
+    writer = begun(tmp_path)
+    used = writer._db.execute("PRAGMA page_count").fetchone()[0]
+    writer._db.execute(f"PRAGMA max_page_count = {used + 20}")
+    written = 0
+    with pytest.raises(StoreError, match="disk is full"):
+        for number in range(1000):
+            question = Question(f"q{number}", "c1", "x" * 3000, "a", "x")
+            writer.write_trace(Trace(question, "c1", "e", 1, Verdict("PASS", "rule", "")), number)
+            written += 1
+    assert 0 < written < 1000
+    assert Store(tmp_path).count("r1") == written
+    writer.close()
