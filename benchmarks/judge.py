@@ -133,7 +133,8 @@ def change_value(gold: str, dice: random.Random) -> str | None:
             return gold.replace(value.text, str(value.start.year + dice.randint(2, 5)))
         text = f"{moved:%d %B %Y}" if value.unit != "month" else f"{moved:%B %Y}"
         return gold.replace(value.text, text)
-    numbers = [number for number in numbers_in(gold) if number.kind != "ordinal"]
+    # Not "this one" or "once": what counts nothing can not be changed.
+    numbers = [number for number in numbers_in(gold) if number.text[0].isdigit() or number.kind == "duration"]
     if numbers:
         start, end = numbers[0].span
         said = re.sub(r"^\S+", str(int(numbers[0].value) % 90 + dice.randint(2, 7)), numbers[0].text)

@@ -12,7 +12,7 @@ from memx.text.coverage import Coverage, alike, content, cover, stems_of
 from memx.text.dates import DateRelation, DateValue, dates_in
 from memx.text.lists import items
 from memx.text.numbers import NumberValue, numbers_in
-from memx.text.polarity import Stance, is_refusal, negated, stance
+from memx.text.polarity import Stance, is_refusal, negated, opens_with_denial, stance
 from memx.text.words import stop_words, words
 
 
@@ -47,6 +47,8 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
     wanted = stance(gold)
     if wanted is not Stance.NONE:
         return _match_stance(question, gold, answer, wanted)
+    if opens_with_denial(answer) and not opens_with_denial(gold):
+        return Match(False, "the answer only says what it was not")
     found = _match_value(question, gold, answer, anchor)
     if not found.holds and is_refusal(answer):
         return Match(False, "the answer says that it is not known")
@@ -72,20 +74,27 @@ def _clean(text: str) -> str:
 
 def _match_stance(question: str, gold: str, answer: str, wanted: Stance) -> Match:
     given = stance(answer)
+    if re.match(r"\W*(?:yes|no)\s+or\b", answer, re.IGNORECASE):
+        return Match(False, "the answer leaves open whether yes or no")
     if given is Stance.NONE:
         if is_refusal(answer):
             return Match(False, "the answer says that it is not known")
         sentence = _sentences(answer)[0]
-        given = (
-            Stance.NO
-            if negated(answer, (len(sentence), len(sentence))) or _DENIES.search(sentence.lower())
-            else Stance.YES
-        )
+        if not _on_topic(question, sentence):
+            return Match(False, "the answer says neither yes nor no to what was asked")
+        given = Stance.NO if _DENIES.search(sentence.lower()) else Stance.YES
         agrees = given is wanted
         return Match(agrees, f"the answer reads as {given.value}, the gold answer says {wanted.value}", sure=False)
     if given is wanted:
         return Match(True, f"both say {wanted.value}")
     return Match(False, f"the answer says {given.value}, the gold answer {wanted.value}")
+
+
+def _on_topic(question: str, sentence: str) -> bool:
+    """True when the sentence takes up at least half of what the question asks about."""
+    asked = [token for token in content(question) if not token.text[0].isupper()] or list(content(question))
+    told = content(sentence)
+    return sum(any(alike(token, other) for other in told) for token in asked) * 2 >= len(asked)
 
 
 _DENIES = re.compile(r"\b(?:not|unlikely|never|n't|doubt|lacks?|without|isn't|doesn't|wouldn't|didn't|less\s+likely)\b")
@@ -118,8 +127,8 @@ def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anch
     fits = next(value for value in leading if any(_same_time(day, value) for day in wanted))
     if negated(answer, fits.span):
         return Match(False, f"the answer denies the date {fits.text}")
-    rivals = [v.span for v in leading if v.gap_days(fits) > 1 and not any(_same_time(day, v) for day in wanted)]
-    if _alternatives(answer, fits.span, rivals):
+    near = [v for v in leading if v.gap_days(fits) <= 1 or any(_same_time(day, v) for day in wanted)]
+    if _alternative(answer, fits.span, [value.span for value in near]):
         return Match(False, f"the answer leaves open whether {fits.text} or another date")
     return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}")
 
@@ -129,6 +138,8 @@ def _echoed(value: DateValue, question: str) -> bool:
 
 
 def _same_time(gold: DateValue, given: DateValue) -> bool:
+    if given.yearless and gold.unit in ("year", "decade", "season"):
+        return False
     relation = given.relation(gold)
     if relation is DateRelation.DISJOINT:
         # Weeks and weekends have loose edges: a day beside one still means it.
@@ -156,7 +167,7 @@ def _match_numbers(question: str, wanted: tuple[NumberValue, ...], answer: str) 
         return Match(False, f"the answer's number {first.text} is not {wanted[0].text}")
     if negated(answer, first.span):
         return Match(False, f"the answer denies {first.text}")
-    if _alternatives(answer, first.span, [n.span for n in comparable if not any(_equal(w, n) for w in wanted)]):
+    if _alternative(answer, first.span, [n.span for n in comparable if any(_equal(w, n) for w in wanted)]):
         return Match(False, f"the answer leaves open whether {first.text} or another number")
     return Match(True, f"the answer's number {first.text} is {wanted[0].text}")
 
@@ -176,16 +187,17 @@ def _equal(wanted: NumberValue, given: NumberValue) -> bool:
     return wanted.agrees(given)
 
 
-def _alternatives(text: str, held: tuple[int, int], others: list[tuple[int, int]]) -> bool:
-    """True when "or" alone joins what is held with another value."""
-    return any(
-        _OR.fullmatch(text[held[1] : other[0]] if held[1] <= other[0] else text[other[1] : held[0]]) for other in others
-    )
+def _alternative(text: str, held: tuple[int, int], same: list[tuple[int, int]]) -> bool:
+    """True when "or" joins the held value with something else than one of the ``same`` values ("3 or 4")."""
+    after = _OR.match(text, held[1])
+    if after is not None and not any(after.end() - 1 <= start <= after.end() + 4 for start, _ in same):
+        return True
+    before = text[: held[0]]
+    match = re.search(r"\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", before, re.IGNORECASE)
+    return match is not None and not any(end >= match.start() - 3 for _, end in same if end <= held[0])
 
 
-_OR = re.compile(
-    r"[\s,]*(?:either\s+)?or(?:\s+(?:maybe|possibly|perhaps|on|in|at|the|a|about|around))*\s*", re.IGNORECASE
-)
+_OR = re.compile(r"[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE)
 
 # ---------------------------------------------------------------------------------------------------------- phrases
 
@@ -261,7 +273,7 @@ def _wrong_number(gold: str, answer: str) -> str:
 
 def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:
     """True when "or" sets the gold beside something else: "tea or coffee" answers nothing."""
-    if not best.spans or re.search(r"\bor\b", gold):
+    if not best.spans:
         return False
     known, ours = stems_of(content(question)), content(gold)
     low, high = min(a for a, _ in best.spans), max(b for _, b in best.spans)
@@ -274,7 +286,8 @@ def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:
             other = answer[start : match.start()]
         else:
             continue
-        if any(not any(alike(token, mine) for mine in ours) and token.key not in known for token in content(other)):
+        told = [token for token in content(other) if token.key not in known]
+        if told and not any(alike(token, mine) for token in told for mine in ours):
             return True
     return False
 

@@ -13,19 +13,24 @@ _NEGATOR = re.compile(
     )\b""",
     re.VERBOSE,
 )
-# Where a negation stops: the sentence, a contrast, a new clause.
-_CLAUSE_END = re.compile(r"[.!?;:,\n]|\b(?:but|however|although|though|while|because|instead(?!\s+of)|yet)\b")
+# Where a negation stops: the sentence, a contrast, a new clause. A comma alone may go on with a list that is all denied.
+_CLAUSE_END = re.compile(
+    r"[.!?;:\n]|\b(?:but|however|although|though|while|because|instead(?!\s+of)|yet)\b"
+    r"|,\s*(?:and\s+|so\s+)?(?:(?:i|you|he|she|it|we|they|who|which|where|that|this|there)\b|only|just|rather)"
+)
 # A negator that negates nothing.
 _EMPTY_NEGATION = re.compile(
     r"\b(?:not\s+(?:only|just|simply|merely)|no\s+(?:doubt|wonder|matter|problem)|why\s+not)\b"
 )
-_SCOPE = 60  # characters a negation reaches at most; longer clauses hold other matters
+_SCOPE = 100  # characters a negation reaches at most; longer clauses hold other matters
 
 _HEDGE = r"(?:(?:most\s+)?likely|probably|possibly|perhaps|definitely|absolutely|certainly|i\s+think|i\s+would\s+say)"
 _YES = re.compile(rf"\W*(?:{_HEDGE}\W+)?(?:yes|yeah|yep|yup|correct|true|(?:most\s+)?likely\W*$|{_HEDGE}\W*$)\b")
 _NO = re.compile(
     rf"\W*(?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b(?!\s+(?:one|longer|doubt|\w+er\s+than|evidence|information|mention|record|specific)\b)"
 )
+
+_LEAD = re.compile(r"^[^.!?]*\banswer\s+(?:is|would\s+be|:)\s*:?\s*")  # "From what was said, the answer is no"
 
 _REFUSAL = re.compile(
     rf"""
@@ -59,6 +64,9 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
+_DENIAL = re.compile(r"\W*(?:(?:it|that|this|these|those|the\s+answer)(?:['’]s|\s+(?:is|was|are|were))\s+)?not\b(?!\s+only)|\W*(?:it|that)\s+\w+n['’]t\b")
+
+
 class Stance(StrEnum):
     """What a text answers to a yes-or-no question."""
 
@@ -69,10 +77,15 @@ class Stance(StrEnum):
 
 def stance(text: str) -> Stance:
     """Whether the text opens with a yes ("Yes", "Likely yes") or a no ("No", "Unlikely")."""
-    lower = text[:80].translate(_LOWER)
+    lower = _LEAD.sub("", text[:120].translate(_LOWER))[:80]
     if _NO.match(lower):
         return Stance.NO
     return Stance.YES if _YES.match(lower) else Stance.NONE
+
+
+def opens_with_denial(text: str) -> bool:
+    """True when the text as a whole denies what follows: "It was not ...", "Not ..."."""
+    return _DENIAL.match(text[:60].translate(_LOWER)) is not None
 
 
 def negated(text: str, span: tuple[int, int]) -> bool:
