@@ -21,13 +21,17 @@ Message = Mapping[str, str]
 
 #: Enough for an outage of two minutes; of calls that fail four times in ten, one in 10,000 is lost.
 ATTEMPTS = 10
+#: Where the server says how long to wait, the own back-off counts by this share only.
+SHORT_BACKOFF = 0.1
 #: Before a run one would rather be told: attempts by kind of failure, where they are fewer.
 PREFLIGHT_ATTEMPTS = {Kind.TRANSIENT: 6, Kind.SILENT: 3, Kind.DOWN: 2}
 PREFLIGHT_TIMEOUT_S = 30.0
 #: So long a passed preflight holds, so that a run repeated from the cache asks nothing at all.
 PREFLIGHT_HOLDS_S = 3600.0
-#: With one reply in five unreadable, one question in 3,000 stays unread after this many re-asks.
-REASKS = 4
+#: With one reply in five unreadable or empty, one question in 78,000 stays unread after this many re-asks.
+REASKS = 6
+#: So many characters of an unreadable reply are shown back to the model when it is asked again.
+ECHOED_REPLY = 2000
 #: A server that asks to wait longer than this in all means a daily limit: the run is better resumed later.
 PATIENCE_S = 900.0
 #: So many calls given up in a row, with no success between, mean that the endpoint is down for good.
@@ -216,7 +220,7 @@ class LLM:
                     room.grow()
                 asked = [
                     *messages,
-                    {"role": "assistant", "content": text},
+                    {"role": "assistant", "content": text[:ECHOED_REPLY]},
                     {"role": "user", "content": f"That reply could not be read: {why}. {reminder}".strip()},
                 ]
         said = self.endpoint.redact(" ".join(text.split()))
@@ -238,7 +242,7 @@ class LLM:
     ) -> Reply:
         """One reply that is not empty, through gate and retries."""
         gate = self.endpoint.gate
-        failures = limited = 0
+        failures = limited = empty = 0
         waited = 0.0
         while True:
             known_refusals = self.endpoint.refuses(self.model)
@@ -250,9 +254,9 @@ class LLM:
                         self._least_tokens = max(self._least_tokens, room.max_tokens)
                     return result
                 grew = result.finish_reason == "length" and room.grow()
-                failures += 0 if grew else 1
-                if failures > self._reasks:
-                    raise UnreadableReply(f"{self.model} sent {failures} empty replies")
+                empty += 0 if grew else 1
+                if empty > self._reasks:
+                    raise UnreadableReply(f"{self.model} sent {empty} empty replies")
                 continue
             if result.kind is Kind.ADAPT and result.refused not in known_refusals:
                 self.endpoint.remember_refusal(self.model, result.refused)
@@ -269,7 +273,10 @@ class LLM:
             else:
                 failures += 1
             limit = min(self._attempts, PREFLIGHT_ATTEMPTS.get(result.kind, 99)) if preflight else self._attempts
-            delay = result.retry_after_s if result.retry_after_s is not None else backoff_s(failures + limited)
+            delay = backoff_s(failures + limited)
+            if result.retry_after_s is not None:
+                # A server that keeps asking for no wait at all is still given more and more of one.
+                delay = max(result.retry_after_s, delay * SHORT_BACKOFF)
             waited += delay
             if failures >= limit or (waited > PATIENCE_S and result.kind is Kind.RATE_LIMIT):
                 raise self._give_up(result, delay)

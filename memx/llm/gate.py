@@ -139,7 +139,8 @@ class Gate:
         finally:
             with self._condition:
                 self._active -= 1
-                self._condition.notify()
+                # All, since one that only backs off could take the wake-up meant for one that waits for a place.
+                self._condition.notify_all()
 
     def pause(self, seconds: float, reason: str) -> None:
         """Let nobody through for ``seconds``: the server asked for it."""

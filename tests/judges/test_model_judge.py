@@ -149,7 +149,7 @@ def test_votes_are_cached_apart_and_the_first_is_shared_with_a_single_vote() -> 
 
 
 def test_an_unreadable_vote_is_left_out_and_a_tie_is_unjudged() -> None:
-    prose = ["I would not know."] * 5
+    prose = ["I would not know."] * 7
     with FakeOpenAI(replies(PASS, *prose, FAIL)) as server, models(server) as clients:
         verdict = ModelJudge(clients.llm("m"), votes=3).judge(item())
     assert verdict.outcome is Outcome.UNJUDGED

@@ -47,6 +47,19 @@ def test_every_passing_fault_is_retried(fault: str) -> None:
     assert (usage.calls, usage.retries) == ((3, 0) if fault == "empty" else (1, 2))
 
 
+def test_an_empty_reply_after_many_faults_is_still_asked_again() -> None:
+    with FakeOpenAI("fine", faults=["500"] * 7 + ["empty", "empty", "500"]) as server, models(server) as clients:
+        assert clients.llm("m").complete(ask(), purpose="judge").text == "fine"
+
+
+def test_a_server_that_asks_for_no_wait_is_not_hammered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memx.llm.client.PATIENCE_S", 30.0)
+    with FakeOpenAI(faults=lambda _: "429:0") as server, models(server) as clients:
+        with pytest.raises(ModelError, match="asks to wait"):
+            clients.llm("m").complete(ask(), purpose="judge")
+        assert len(server.requests) < 30
+
+
 def test_a_hanging_server_is_timed_out_and_asked_again() -> None:
     with FakeOpenAI("fine", faults=["hang"]) as server, models(server, timeout_s=0.2) as clients:
         assert clients.llm("m").complete(ask(), purpose="judge").text == "fine"
@@ -201,7 +214,7 @@ def test_a_reply_that_stays_unreadable_keeps_its_text_and_is_not_cached() -> Non
         clients.llm("m").ask(ask(), read_verdict, purpose="judge")
     assert caught.value.reply == "I could not say."
     assert len(cache) == 0
-    assert len(server.requests) == 5
+    assert len(server.requests) == 7
 
 
 # --------------------------------------------------------------------------------------------------------------- caps
