@@ -97,7 +97,7 @@ def stress(conversations: range, seed: int) -> dict[str, list[bool]]:
     dice = random.Random(seed)
     results: dict[str, list[bool]] = {}
     for sample in [locomo()[index] for index in conversations]:
-        turns = [t["text"] for key, s in sample["conversation"].items() if re.fullmatch(r"session_\d+", key) for t in s]
+        turns = [t for key, s in sample["conversation"].items() if re.fullmatch(r"session_\d+", key) for t in s]
         asked = [qa for qa in sample["qa"] if qa["category"] in CATEGORIES]
         for qa in asked:
             question, gold = qa["question"], str(qa["answer"])
@@ -108,7 +108,9 @@ def stress(conversations: range, seed: int) -> dict[str, list[bool]]:
                 "another question's gold": other,
                 '"It was not GOLD"': f"It was not {gold}",
                 '"GOLD or OTHER"': f"{gold.rstrip('.')} or {other}",
-                "ten unrelated turns": " ".join(dice.sample(turns, 10)),
+                "ten unrelated turns": " ".join(
+                    turn["text"] for turn in dice.sample(turns, 10) if turn["dia_id"] not in qa["evidence"]
+                ),
             }
             changed = change_value(gold, dice)
             if changed:

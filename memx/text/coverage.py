@@ -106,6 +106,8 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
     if not denies(phrase) and not denies(question):
         hits = [[token for token in hit if not negated(text, token.span)] for hit in hits]
     windows = _windows(text)
+    if len(said) > LONG:
+        windows = _on_topic(windows, said, question)
     shares, found, missing, spans, longest = [], [], [], [], 0
     for start, end in item_spans(phrase):
         item = [(token, hit) for token, hit in zip(wanted, hits, strict=True) if start <= token.span[0] < end]
@@ -206,6 +208,18 @@ def _glued(long: str, short: str) -> bool:
     """True when a missing space glued a stop word to the short word ("onwalks")."""
     rest = long.removesuffix(short) if long.endswith(short) else long.removeprefix(short)
     return rest != long and len(rest) > 1 and rest in stop_words()
+
+
+LONG = 60
+
+
+def _on_topic(windows: list[tuple[int, int]], said: tuple[Token, ...], question: str) -> list[tuple[int, int]]:
+    """Of a long text the windows that speak of what was asked, names left out: they are called out anywhere."""
+    about = stems_of(token for token in content(question) if not token.text[0].isupper())
+    if not about:
+        return windows
+    marks = [token.span[0] for token in said if token.key in about or any(part in about for part in token.parts)]
+    return [(low, high) for low, high in windows if any(low <= mark < high for mark in marks)]
 
 
 def _windows(text: str) -> list[tuple[int, int]]:
