@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 # Chosen on LoCoMo conversations 0-4 with their extracted facts; reported on 5-9 by benchmarks/diagnosis.py.
 _PREVIOUS = 0.3  # weight of words that a fact shares with the turn before the one it is compared with
 _OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
+_STRONG = 0.5  # score at which a fact is from the turn whatever of it matters
 _LEAST = 0.3  # score below which a fact is said to come from no turn
 _TIE = 0.85  # share of a fact's best score at which another turn is as good
-_NEAR = 0.6  # the same, for a fact that holds the asked detail too
+_NEAR = 0.5  # the same, for a fact that holds the asked detail, or most of what of the turn matters
+_ABOUT = 0.2  # least weighted share of what of the turn matters that a fact from it has
+_MOSTLY_ABOUT = 0.8
 _FROM_TURN = 0.8  # share of a long fact's turn that must stand in it
 _VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
 _SAME_MEANING = 0.62  # cosine of a paraphrase
@@ -185,10 +188,14 @@ class Ladder:
     def _by_text(self, piece: Piece, index: FactIndex) -> Carriage:
         near = []
         rung = DecidedBy.TEXT
+        focus = piece.detail.focus
+        weight = self.lexicon.weight(focus)
         for link in index.by_text.get(piece.turn_id, ()):
             holds = held(piece.detail, link.fact.content, self.lexicon)
             full = not piece.detail.empty and holds.share >= 0.99
-            if link.ratio >= _TIE or (full and link.ratio >= _NEAR):
+            about = self.lexicon.weight(focus & self.lexicon.read(link.fact.content).terms) / weight if weight else 1.0
+            from_here = link.ratio >= _TIE and (about >= _ABOUT or link.score >= _STRONG)
+            if from_here or (link.ratio >= _NEAR and (full or about >= _MOSTLY_ABOUT)):
                 near.append(link.fact)
         if near and all(fact.fact_id in index.sessions for fact in near):
             rung = DecidedBy.PROVENANCE

@@ -16,6 +16,10 @@ from memx.text.words import words
 
 #: Weight of a date beside the words of a detail, in units of a rare word.
 _DATE_WEIGHT = 6.0
+#: A copy of a turn that holds less than this share of the detail was edited where it matters.
+_EDITED = 0.7
+#: Weight, in units of the case's rarest word, from which missing words are no everyday words.
+_TELLING = 0.4
 _STEPS = frozenset(map(term, words("last next this past previous coming ago")))
 #: A fact that has this share of a turn's weighted terms is a copy of the turn, perhaps an edited one.
 COPY = 0.7
@@ -27,6 +31,7 @@ class Detail:
 
     Attributes:
         terms: words of the gold that stand in the turn and not in the question.
+        focus: all words of question and gold that stand in the turn: what of it matters here.
         values: those of them that are numbers or names.
         dates: dates of the gold that the turn names.
         date_words: the turn's own words for them ("weekend", "friday").
@@ -38,6 +43,7 @@ class Detail:
     values: frozenset[str]
     dates: tuple[DateValue, ...]
     date_words: frozenset[str]
+    focus: frozenset[str]
     said: Read
     at: datetime | None
 
@@ -62,23 +68,31 @@ class Held:
     missing: tuple[str, ...]
 
 
-def detail_of(turn_says: str, at: datetime | None, question: str, gold: str, lexicon: Lexicon) -> Detail:
-    """The part of ``gold`` that a turn states and the question does not already give."""
+def detail_of(
+    turn_says: str, at: datetime | None, question: str, gold: str, lexicon: Lexicon, hint: str = ""
+) -> Detail:
+    """The part of ``gold`` that a turn states and the question does not already give.
+
+    Args:
+        hint: further words that tell what of the turn matters, such as the trap of a question that has no answer.
+    """
     said, asked, answer = lexicon.read(turn_says), lexicon.read(question), lexicon.read(gold)
     spoken = dates_in(turn_says, at)
     dates = tuple(date for date in dates_in(gold) if any(meet(date, other) for other in spoken))
     of_dates = {term(word) for date in dates for word in words(date.text)}
     terms = (answer.terms & said.terms) - asked.terms - of_dates
     told = " ".join(other.text for other in spoken if any(meet(date, other) for date in dates))
-    return Detail(terms, terms & (said.values | answer.values), dates, lexicon.read(told).terms - _STEPS, said, at)
+    focus = (answer.terms | asked.terms | lexicon.read(hint).terms) & said.terms - lexicon.speakers
+    values = terms & (said.values | answer.values)
+    return Detail(terms, values, dates, lexicon.read(told).terms - _STEPS, focus, said, at)
 
 
 def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None = None) -> Held:
     """How much of the detail a fact's text holds.
 
-    A loss is certain for an edited copy of the turn that misses any of it, for a text that misses all of its numbers
-    and names or its date, and for one that misses two words or more and holds none; a single missing common word may be
-    said by a synonym.
+    A loss is what a paraphrase does not explain: the date is gone, or every number and name; of several words none is
+    left; the only word is gone and is no everyday one, for which there would be a synonym; an edited copy of the turn
+    misses a number, a name or a good part of the words.
     """
     found = lexicon.read(text)
     if detail.empty:
@@ -95,9 +109,9 @@ def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None =
     copy = overlap(found, detail.said, lexicon) >= COPY
     lost = (
         date_lost
-        or (copy and bool(missing))
+        or (copy and (share < _EDITED or bool(detail.values & missing)))
         or (bool(detail.values) and detail.values <= missing)
-        or (missing == detail.terms and len(missing) > 1)
+        or (bool(missing) and missing == detail.terms and gone >= _TELLING * lexicon.rarest)
     )
     shown = sorted(missing) + (["; ".join(date.text for date in detail.dates)] if date_lost else [])
     return Held(share, lost, tuple(shown))

@@ -82,10 +82,11 @@ def needed_pieces(
     stale_ids = [str(one) for one in question.metadata.get("stale_evidence", ()) if str(one) in turns]
     # What is asked of an abstention is a refusal, which no turn can state.
     wanted = "" if question.abstention else gold
+    trap = str(question.metadata.get("trap") or "")
 
     def piece(turn: Turn, derived: bool = False) -> Piece:
         says = turn_text(turn)
-        return Piece(turn.turn_id, says, turn, detail_of(says, turn.at, question.text, wanted, lexicon), derived)
+        return Piece(turn.turn_id, says, turn, detail_of(says, turn.at, question.text, wanted, lexicon, trap), derived)
 
     named = [one for one in dict.fromkeys(cited) if one in turns]
     pieces = [piece(turns[one]) for one in named if one not in stale_ids] or [piece(turns[one]) for one in named]

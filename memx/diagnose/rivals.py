@@ -12,7 +12,7 @@ from it, the several hops of a multi-hop question. What makes a rival is a *valu
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from memx.diagnose.answers import Answer
@@ -29,7 +29,9 @@ _FRAME = 0.75  # share of a carrier's weighted words, the asked detail aside, th
 _OWN_FRAME = 0.85  # the same for a fact that comes from the carrier's own turn, which may be a lossy paraphrase
 _FRAME_WORDS = 3  # least words of such a frame, speakers' names aside
 _FRAME_RARITY = 1.5  # least weight of such a frame, in units of the case's rarest word: greetings weigh less
+_ANSWERED_FRAME = 0.5  # share of such a frame that is enough for a fact whose value the answer took
 _NEW = 0.5  # most of a copy's weight that may be new
+_LINKED_ASKED = 0.6  # the same for both facts of a supersedes link
 _SUPPORTED = 0.6  # link score from which a fact is the conversation's own word
 _ASKED = 0.8  # share of a question's weighted words that a statement about it has
 
@@ -62,6 +64,13 @@ class Rivals:
         for position, fact in enumerate(facts):
             for one in self._lexicon.read(fact.content).terms:
                 self._postings[one].append(position)
+        #: Supersedes links whose two facts are both active.
+        self._links = [
+            (fact, self._by_id[old])
+            for fact in facts
+            for old in fact.supersedes
+            if fact.active and old in self._by_id and self._by_id[old].active
+        ]
         self._replaced_by: dict[str, list[Fact]] = defaultdict(list)
         for fact in facts:
             for old in fact.supersedes:
@@ -92,9 +101,13 @@ class Rivals:
                     linked = self._by_id.get(old_id)
                     if linked and not self._agrees(piece, linked, carrier):
                         add(linked, carrier, piece, "linked")
+        for piece, _ in pairs:
+            for new, old in self._links:
+                if self._about(question, piece, new, old) and not self._agrees(piece, old, new):
+                    add(old, new, piece, "linked")
         for piece, carriage in pairs:
             for carrier in carriage.carriers[:2]:
-                for fact in self._copies(piece, carrier):
+                for fact in self._copies(piece, carrier, answer):
                     if fact.fact_id not in carrying and not self._ladder.keeps(piece, fact):
                         add(fact, carrier, piece, "copy")
         if len(pairs) == 1 and not question.abstention and len(items(needed.gold)) == 1:
@@ -109,33 +122,46 @@ class Rivals:
     def _annotated(self, needed: Needed, index: FactIndex) -> list[Fact]:
         return [fact for stale in needed.stale for fact in self._ladder.carriage(stale, self._facts, index).carriers]
 
-    def _copies(self, piece: Piece, carrier: Fact) -> list[Fact]:
+    def _copies(self, piece: Piece, carrier: Fact, answer: Answer) -> list[Fact]:
         """Facts with the carrier's words but for the asked detail, and other words in its place."""
         detail, mine = piece.detail, self._lexicon.read(carrier.content)
         frame = mine.terms - detail.terms - self._lexicon.speakers
-        if len(frame) < _FRAME_WORDS or self._lexicon.weight(frame) < _FRAME_RARITY * self._lexicon.rarest:
+        if not frame:
             return []
+        sure = len(frame) >= _FRAME_WORDS and self._lexicon.weight(frame) >= _FRAME_RARITY * self._lexicon.rarest
         found = []
-        for fact, share in self._near(frame, _FRAME):
+        for fact, share in self._near(frame, _ANSWERED_FRAME):
             read = self._lexicon.read(fact.content)
-            if read.plain == mine.plain or (share < _OWN_FRAME and self._ladder.comes_from(piece, fact)):
+            if read.plain == mine.plain:
+                continue
+            # Where the answer took this very value, fewer of the words around it need to be the same.
+            taken = answer.takes(fact.content, carrier.content)
+            if not (sure and share >= _FRAME) and not taken:
+                continue
+            if share < _OWN_FRAME and self._ladder.comes_from(piece, fact):
                 continue
             new = read.terms - mine.terms
-            if self._lexicon.weight(new) > _NEW * self._lexicon.weight(read.terms):
+            if self._lexicon.weight(new) > _NEW * self._lexicon.weight(read.terms) and not taken:
                 continue
             denies = read.negated != mine.negated and overlap(read, mine, self._lexicon) >= 0.9
-            if denies or (new and self._lost(piece, fact, carrier)):
+            if denies or (new and self._replaced(piece, fact, carrier, answer)):
                 found.append(fact)
         return found
 
-    def _lost(self, piece: Piece, fact: Fact, carrier: Fact) -> bool:
-        detail = piece.detail
+    def _replaced(self, piece: Piece, fact: Fact, carrier: Fact, answer: Answer) -> bool:
+        """True when something else stands where the carrier has the asked detail."""
+        detail, read, mine = piece.detail, self._lexicon.read(fact.content), self._lexicon.read(carrier.content)
+        gone = mine.values - read.values - self._lexicon.speakers
+        other_value = bool(gone) and bool(read.values - mine.values - self._lexicon.speakers)
         if detail.empty:
-            # Nothing tells which words of the turn the answer rests on: only another number or name is a disagreement.
-            read, mine = self._lexicon.read(fact.content), self._lexicon.read(carrier.content)
-            gone = mine.values - read.values - self._lexicon.speakers
-            return bool(gone and read.values - mine.values - self._lexicon.speakers)
-        return held(detail, fact.content, self._lexicon).share < 0.99
+            # Nothing tells which words of the turn the answer rests on: only another number or name disagrees.
+            return other_value
+        holds = held(detail, fact.content, self._lexicon)
+        if holds.share > 0.5 and not (other_value and detail.values & gone):
+            return False
+        # What the conversation itself says in like words disagrees by another value, or because the answer took it.
+        own_word = self._ladder.support(fact) >= _SUPPORTED
+        return not own_word or other_value or answer.takes(fact.content, carrier.content)
 
     def _statements(
         self, question: Question, needed: Needed, piece: Piece, against: Fact, carrying: set[str], answer: Answer
@@ -167,6 +193,15 @@ class Rivals:
 
     # ----------------------------------------------------------------------------------------------------- helpers
 
+    def _about(self, question: Question, piece: Piece, new: Fact, old: Fact) -> bool:
+        """True when a link concerns the piece: one of its facts comes from the turn, or both answer the question."""
+        if any(self._ladder.comes_from(piece, fact) for fact in (new, old)):
+            return True
+        asked = self._lexicon.read(question.text)
+        return all(
+            overlap(self._lexicon.read(fact.content), asked, self._lexicon) >= _LINKED_ASKED for fact in (new, old)
+        )
+
     def _near(self, terms: frozenset[str], share: float) -> list[tuple[Fact, float]]:
         """Facts that hold at least this share of the weight of the terms, with the share they hold."""
         whole = self._lexicon.weight(terms)
@@ -191,7 +226,9 @@ class Rivals:
         mine, read = self._lexicon.read(new.content), self._lexicon.read(old.content)
         return read.plain == mine.plain or read.plain in mine.plain
 
-    def _with_links(self, found: Iterable[tuple[Fact, Fact, Piece, str]], carriages: Sequence[Carriage]) -> list[Rival]:
+    def _with_links(
+        self, found: Collection[tuple[Fact, Fact, Piece, str]], carriages: Sequence[Carriage]
+    ) -> list[Rival]:
         """Mark who is linked: to a carrier, or as a repetition of a fact that is."""
         replaced = {old for carriage in carriages for fact in carriage.carriers for old in fact.supersedes}
         replacing = {
@@ -200,7 +237,7 @@ class Rivals:
             for fact in carriage.carriers
             for new in self._replaced_by[fact.fact_id]
         }
-        known = replaced | replacing
+        known = replaced | replacing | {fact.fact_id for fact, _, _, kind in found if kind == "linked"}
         texts = {self._plain(self._by_id[one]) for one in known if one in self._by_id}
         return [
             Rival(fact, against, piece, kind, fact.fact_id in known or self._plain(fact) in texts)

@@ -1,0 +1,111 @@
+"""Perfect stores, into which faults are planted: all that a case's questions need is stored, current, retrievable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from memx.adapters.contract import Dataset
+from memx.model import Case, Fact, Question, Turn
+from memx.text.dates import dates_in
+from memx.text.periods import DateRelation
+from memx.text.words import stems
+
+
+class StoreKind(StrEnum):
+    """What a perfect store keeps."""
+
+    VERBATIM = "verbatim"
+    EXTRACTED = "extracted"
+    BOTH = "both"
+
+
+class _Extraction(Protocol):
+    """A sentence that was extracted from a conversation, with the turns it rests on."""
+
+    @property
+    def text(self) -> str: ...
+
+    @property
+    def turn_ids(self) -> tuple[str, ...]: ...
+
+
+@runtime_checkable
+class ExtractedDataset(Protocol):
+    """A dataset that brings extracted facts of its own, as LoCoMo does."""
+
+    def observations(self, case_id: str) -> tuple[Any, ...]:
+        """The extracted sentences of one case."""
+
+
+@dataclass(frozen=True, slots=True)
+class PerfectStore:
+    """A store without faults.
+
+    Attributes:
+        facts: by id, with provenance; :func:`without_provenance` takes it away when a fault is planted.
+        carriers: ids of the facts that rest on each turn.
+    """
+
+    case: Case
+    kind: StoreKind
+    facts: Mapping[str, Fact]
+    carriers: Mapping[str, tuple[str, ...]]
+
+    def holds(self, question: Question, *, lossy: bool = False) -> bool:
+        """True when every evidence turn of the question is carried, so that a fault can be planted.
+
+        A sentence extracted from the right turn need not hold what is asked ("a book by an author she likes"); such a
+        store is not perfect for the question, which is left out unless ``lossy``. This looks at words and dates of the
+        gold alone, by other means than the diagnosis: half of the gold's words that stand in the turn, and a date where
+        the turn has one, must stand in the facts too.
+        """
+        turns = self.case.turns()
+        if not question.evidence or not all(one in turns for one in question.evidence):
+            return False
+        for one in question.evidence:
+            ids = self.carriers.get(one, ())
+            if not ids:
+                return False
+            if not lossy and not question.abstention and not self._says(question, turns[one], ids):
+                return False
+        return True
+
+    def _says(self, question: Question, turn: Turn, ids: tuple[str, ...]) -> bool:
+        told = " ".join(self.facts[fact_id].content for fact_id in ids)
+        wanted = (set(stems(question.gold)) & set(stems(turn.content))) - set(stems(question.text))
+        kept = wanted & set(stems(told))
+        if wanted and len(kept) * 2 < len(wanted):
+            return False
+        for date in dates_in(question.gold):
+            if any(date.relation(other) is not DateRelation.DISJOINT for other in dates_in(turn.content, turn.at)):
+                return any(date.relation(other) is not DateRelation.DISJOINT for other in dates_in(told, turn.at))
+        return True
+
+
+def perfect_store(dataset: Dataset, case: Case, kind: StoreKind) -> PerfectStore:
+    """The perfect store of a case.
+
+    Raises:
+        ValueError: extracted facts are asked for and the dataset brings none.
+    """
+    facts: dict[str, Fact] = {}
+    if kind is not StoreKind.EXTRACTED:
+        for turn in case.turns().values():
+            fact_id = f"turn-{len(facts)}"
+            facts[fact_id] = Fact(fact_id, f"{turn.speaker}: {turn.content}", source_turn_ids=(turn.turn_id,))
+    if kind is not StoreKind.VERBATIM:
+        if not isinstance(dataset, ExtractedDataset):
+            raise ValueError(
+                f"the dataset {dataset.info.name} brings no extracted facts: only verbatim stores are possible"
+            )
+        extracted: tuple[_Extraction, ...] = dataset.observations(case.case_id)
+        for number, one in enumerate(extracted):
+            facts[f"note-{number}"] = Fact(f"note-{number}", one.text, source_turn_ids=one.turn_ids)
+    carriers: dict[str, list[str]] = {}
+    for fact in facts.values():
+        for turn_id in fact.source_turn_ids:
+            carriers.setdefault(turn_id, []).append(fact.fact_id)
+    return PerfectStore(case, kind, facts, {turn_id: tuple(ids) for turn_id, ids in carriers.items()})
