@@ -111,6 +111,16 @@ class FactEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class SnapshotStep:
+    """A snapshot that was taken of a case: its number, label, and the session it was taken after (None: before all)."""
+
+    step: int
+    label: str
+    session_id: str | None
+    facts: int
+
+
+@dataclass(frozen=True, slots=True)
 class StoredDiff:
     """Facts that the ingest of a case added, removed and changed (old, new), and how many it left alone."""
 
@@ -279,6 +289,15 @@ class Store:
         )
         return Snapshot(case_id, tuple(codec.fact_of(dict(row)) for row in rows), "" if step is None else str(step))
 
+    def snapshot_steps(self, run_id: str, case_id: str, attempt: int | None = None) -> list[SnapshotStep]:
+        """The snapshots that were taken of a case, in order."""
+        rows = self._query(
+            "SELECT step, label, session_id, facts FROM snapshots WHERE run_id = ? AND case_id = ? AND attempt = ? "
+            "ORDER BY step",
+            [run_id, case_id, attempt or self._attempt(run_id, case_id)],
+        )
+        return [SnapshotStep(**dict(row)) for row in rows]
+
     def diff(self, run_id: str, case_id: str, attempt: int | None = None) -> StoredDiff:
         """What the ingest of a case changed in the store, from the first snapshot to the last."""
         attempt = attempt or self._attempt(run_id, case_id)
@@ -401,7 +420,7 @@ def _run_row(row: sqlite3.Row) -> RunRow:
 def _question_row(values: tuple[Any, ...]) -> QuestionRow:
     # JSON may spell a lone surrogate, which UTF-8 has no form for: SQLite hands it over as bytes that do not decode.
     reason: bytes | None = values[-1]
-    return QuestionRow(*values[:-1], None if reason is None else reason.decode("utf-8", "replace"))
+    return QuestionRow(*values[:-1], reason=None if reason is None else reason.decode("utf-8", "replace"))
 
 
 def _case_row(row: sqlite3.Row) -> CaseRow:

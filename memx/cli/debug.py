@@ -1,0 +1,49 @@
+"""``memx debug``: the terminal UI over the run store, or one record as plain text."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import click
+
+
+@click.command("debug")
+@click.argument("question_id", required=False)
+@click.option("--run", "run_id", metavar="RUN", help="Run id or the beginning of one; the newest by default.")
+@click.option(
+    "--dir", "directory", envvar="MEMX_DIR", default=".memx", show_default=True, type=click.Path(path_type=Path),
+    help="Directory of the run store.",
+)  # fmt: skip
+@click.option("--plain", is_flag=True, help="Print one record instead of opening the UI.")
+def command(question_id: str | None, run_id: str | None, directory: Path, plain: bool) -> None:
+    """Walk through the failures of a run by keyboard.
+
+    With QUESTION_ID, open there: in the newest run that has it, or in RUN. With --plain, or when the output is no
+    terminal, print that record, or the first FAIL of the run.
+    """
+    if plain or not (sys.stdout.isatty() and sys.stdin.isatty()):
+        _print(directory, run_id, question_id)
+        return
+    from memx.tui.app import debug
+
+    sys.exit(debug(directory, run_id=run_id, question_id=question_id))
+
+
+def _print(directory: Path, run_id: str | None, question_id: str | None) -> None:
+    from memx.cli.record import first_failure, record_text
+    from memx.engine.store.reader import Store
+
+    with closing(Store(directory)) as store:
+        if question_id is None:
+            run = store.run(run_id)
+            question_id = first_failure(store, run)
+        else:
+            run, question_id = store.find_question(question_id, run_id)
+        text = record_text(store, run, question_id)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal that knows ASCII alone gets the rest written out instead of an error.
+        sys.stdout.reconfigure(errors="backslashreplace")
+    click.echo(text, nl=False)

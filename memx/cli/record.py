@@ -1,0 +1,57 @@
+"""One question as plain text: for pipes, for terminals that cannot draw, and for reading aloud in an issue."""
+
+from __future__ import annotations
+
+from memx.engine.store.reader import RunRow, Store, Where
+from memx.errors import StoreError
+from memx.tui.document import Line, plain
+from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
+from memx.tui.pages.record import Record
+from memx.tui.pages.verdict import evidence_page, lost_at, verdict_page
+
+#: Columns of the plain record.
+WIDTH = 80
+
+
+def first_failure(store: Store, run: RunRow) -> str:
+    """Id of the first FAIL of a run.
+
+    Raises:
+        StoreError: the run has no FAIL; the message says what it has instead.
+    """
+    rows = store.questions(run.run_id, Where("outcome = ?", ("FAIL",)), limit=1)
+    if rows:
+        return rows[0].question_id
+    counts = store.facets(run.run_id, "outcome")
+    if not counts:
+        raise StoreError(f"run {run.run_id} has no finished question yet", "Wait for it, or choose another by --run.")
+    held = ", ".join(f"{n} {name}" for name, n in counts.items())
+    raise StoreError(
+        f"run {run.run_id} has no FAIL ({held})",
+        "Name a question, or choose another run by --run; memx runs ls lists them.",
+    )
+
+
+def record_text(store: Store, run: RunRow, question_id: str, width: int = WIDTH) -> str:
+    """Everything that explains one question, as text of at most ``width`` cells a line, ending with a line break.
+
+    Raises:
+        StoreError: the run holds no such question.
+    """
+    record = Record(store, run, question_id)
+    trace = record.trace
+    title = f"{question_id}  {trace.verdict.outcome}  {lost_at(trace)}" if trace.diagnosis else (
+        f"{question_id}  {trace.verdict.outcome}"
+    )  # fmt: skip
+    sections = (
+        (title, [Line(f"run {run.run_id}, {run.dataset} by {run.adapter}"), Line(), *verdict_page(record)]),
+        ("Evidence trail", evidence_page(record)),
+        ("Retrieved", retrieved_page(record)),
+        ("Store diff", diff_page(record)),
+        ("Near misses", near_misses_page(record)),
+    )
+    parts = []
+    for name, lines in sections:
+        heading = plain([Line(name)], width)
+        parts.append(f"{heading}\n{'-' * width}\n{plain(lines, width).strip()}\n")
+    return "\n".join(parts)

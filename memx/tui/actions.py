@@ -1,0 +1,89 @@
+"""The one list of actions: keys, footer, help and palette are all made from it.
+
+Every action has an id, so that a key can be moved by the configuration, and belongs to the screens (or panes) whose
+code has an ``action_NAME`` for it. Keys are letters, digits, space, enter, escape, arrows and F1 alone: terminals and
+multiplexers swallow others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from textual.binding import Binding
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """Something a key does.
+
+    Attributes:
+        id: ``group.name``; names the key in the configuration.
+        keys: as Textual writes them, separated by commas.
+        name: what is called: ``action_NAME`` of the screen or pane.
+        label: one or two words for the footer.
+        help: one sentence for help and palette.
+        footer: shown in the footer.
+    """
+
+    id: str
+    keys: str
+    name: str
+    label: str
+    help: str
+    footer: bool = False
+
+    @property
+    def group(self) -> str:
+        """Where it works: ``all``, ``list``, ``page`` or the name of a screen."""
+        return self.id.partition(".")[0]
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("all.help", "question_mark,f1", "help", "keys", "Show the keys of this screen", True),
+    Action("all.quit", "q", "leave", "quit", "Quit"),
+    Action("all.back", "escape,h", "back", "back", "Go back; first clears the filter", True),
+    Action("all.reload", "r", "reload", "reload", "Read the store again"),
+    Action("list.down", "j,down", "down", "down", "Next row"),
+    Action("list.up", "k,up", "up", "up", "Previous row"),
+    Action("list.page_down", "pagedown", "page_down", "page down", "A page down"),
+    Action("list.page_up", "pageup", "page_up", "page up", "A page up"),
+    Action("list.first", "g,home", "first", "first", "First row"),
+    Action("list.last", "G,end", "last", "last", "Last row"),
+    Action("list.open", "enter,l,right", "open", "open", "Open the row under the cursor", True),
+    Action("page.down", "j,down", "down", "down", "A line down"),
+    Action("page.up", "k,up", "up", "up", "A line up"),
+    Action("page.page_down", "pagedown,space", "page_down", "page down", "A page down"),
+    Action("page.page_up", "pageup", "page_up", "page up", "A page up"),
+    Action("page.first", "g,home", "first", "top", "To the top"),
+    Action("page.last", "G,end", "last", "end", "To the end"),
+    Action("questions.filter", "slash", "filter", "filter", "Filter the list", True),
+    Action("questions.cause", "f", "cycle_cause", "cause", "Next cause; after the last, all", True),
+    Action("questions.sort", "s", "cycle_sort", "sort", "Next order of the list", True),
+    Action("questions.zoom", "z", "zoom", "preview", "Show or hide the preview", True),
+    Action("question.tab", "1,2,3,4,5,6", "tab", "tabs", "Go to a tab by its number"),
+    Action("question.next_tab", "l,right,tab", "next_tab", "next tab", "Next tab"),
+    Action("question.previous_tab", "left,shift+tab", "previous_tab", "previous tab", "Previous tab"),
+    Action("question.previous", "left_square_bracket", "previous", "previous", "Previous question of the list", True),
+    Action("question.next", "right_square_bracket", "next", "next", "Next question of the list", True),
+    Action("question.rival_back", "comma", "rival_back", "rival", "Previous rival (near misses)"),
+    Action("question.rival", "full_stop", "rival", "rival", "Next rival (near misses)"),
+    Action("question.full", "v", "full", "full text", "Show long texts whole, or cut again", True),
+    Action("question.everything", "z", "everything", "all facts", "Store diff: all changes, or only those that matter"),
+)
+
+BY_ID = {action.id: action for action in ACTIONS}
+
+
+def bindings(*groups: str) -> list[Binding]:
+    """The bindings of some groups, for the ``BINDINGS`` of a screen or pane."""
+    return [made for action in ACTIONS if action.group in groups for made in _made(action)]
+
+
+def _made(action: Action) -> Iterator[Binding]:
+    if action.id == "question.tab":
+        # Each digit is its own call.
+        for key in action.keys.split(","):
+            yield Binding(key, f"tab({key})", action.label, show=False, id=f"{action.id}_{key}")
+        return
+    yield Binding(action.keys, action.name, action.label, show=action.footer, tooltip=action.help, id=action.id)

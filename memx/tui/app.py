@@ -1,0 +1,130 @@
+"""The terminal UI: start-up, theme, the way from screen to screen, and errors."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from memx.engine.store.reader import RunRow, Store
+from memx.errors import MemxError, StoreError
+from memx.tui.listing import Listing
+from memx.tui.screens.base import BaseScreen
+from memx.tui.screens.question import QuestionScreen
+from memx.tui.screens.questions import QuestionsScreen
+from memx.tui.screens.runs import RunsScreen
+
+#: Seconds between looks whether another process wrote to the store.
+_WATCH_S = 1.0
+
+
+class DebugApp(App[int]):
+    """The app over one open store.
+
+    Args:
+        store: read by the screens.
+        search_store: the same store opened a second time, read by the search worker.
+        opened: the run to open at once, and the question in it.
+    """
+
+    CSS_PATH = "app.tcss"
+    TITLE = "memx"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+c", "quit", "quit", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", "suspend", show=False),
+    ]
+
+    def __init__(self, store: Store, search_store: Store, opened: tuple[RunRow, str | None] | None = None) -> None:
+        super().__init__()
+        self.store = store
+        self.search_store = search_store
+        self._opened = opened
+        self._version = store.data_version()
+        self._stale: set[Screen[None]] = set()
+
+    def get_default_screen(self) -> Screen[None]:
+        return RunsScreen()
+
+    def on_mount(self) -> None:
+        if self._opened is not None:
+            run, question_id = self._opened
+            listing = self.open_run(run)
+            if question_id is not None:
+                listing.reload()
+                self.push_screen(QuestionScreen(listing, listing.index_of(question_id), question_id))
+        self.set_interval(_WATCH_S, self.watch_store)
+
+    def watch_store(self) -> None:
+        """Let the screen on top read again when another process has written."""
+        try:
+            version = self.store.data_version()
+        except MemxError as error:
+            self.notify(str(error), severity="error", markup=False)
+            return
+        if version != self._version:
+            self._version = version
+            self._stale = {screen for screen in self.screen_stack if isinstance(screen, BaseScreen)}
+            self._freshen()
+
+    def _freshen(self) -> None:
+        """Let the screen on top read again if the store changed since it last did."""
+        if self.screen in self._stale and isinstance(self.screen, BaseScreen):
+            self._stale.discard(self.screen)
+            self.screen.data_changed()
+
+    def open_run(self, run: RunRow) -> Listing:
+        """Go to the questions of a run."""
+        screen = QuestionsScreen(run, self.store)
+        self.push_screen(screen)
+        return screen.listing
+
+    def open_question(self, listing: Listing, index: int) -> None:
+        """Go to a question of a list."""
+        self.push_screen(QuestionScreen(listing, index))
+
+    def moved_to(self, index: int) -> None:
+        """The question screen went along its list: the list below follows."""
+        for screen in self.screen_stack:
+            if isinstance(screen, QuestionsScreen):
+                screen.go_to(index)
+
+    def go_back(self) -> None:
+        """To the screen below; on the first one nothing happens."""
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+            self._freshen()
+
+    def show_error(self, error: MemxError) -> None:
+        """Show what went wrong and what to do."""
+        from memx.tui.screens.error import ErrorScreen
+
+        if not (isinstance(self.screen, ErrorScreen) and str(self.screen.error) == str(error)):
+            self.push_screen(ErrorScreen(error))
+
+
+def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> int:
+    """Run the UI until the user leaves it; returns the exit code.
+
+    Args:
+        store_dir: the directory of the run store.
+        run_id: open this run at once.
+        question_id: open this question at once, in ``run_id`` or the newest run that has it.
+
+    Raises:
+        MemxError: there is no store, run or question to show.
+    """
+    with closing(Store(store_dir)) as store, closing(Store(store_dir)) as search_store:
+        opened: tuple[RunRow, str | None] | None = None
+        if question_id is not None:
+            opened = store.find_question(question_id, run_id)
+        elif run_id is not None:
+            opened = (store.run(run_id), None)
+        if not store.runs():
+            raise StoreError(f"{store_dir}: no run is stored here", "Start one with: memx run")
+        app = DebugApp(store, search_store, opened)
+        code = app.run()
+        return app.return_code or 0 if code is None else code

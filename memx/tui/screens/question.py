@@ -1,0 +1,169 @@
+"""The third screen: one question, tab by tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+
+from memx.engine.store.reader import QuestionRow
+from memx.tui.actions import bindings
+from memx.tui.document import Line
+from memx.tui.listing import Listing
+from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
+from memx.tui.pages.observed import trace_page
+from memx.tui.pages.record import Record
+from memx.tui.pages.verdict import OUTCOME_ROLE, evidence_page, lost_at, verdict_page
+from memx.tui.screens.base import BaseScreen
+from memx.tui.widgets.bars import Bar, Piece
+from memx.tui.widgets.page import Page
+
+#: Names of the tabs, and shorter ones for narrow terminals.
+TABS: tuple[tuple[str, str], ...] = (
+    ("Verdict", "Verdict"), ("Evidence trail", "Trail"), ("Retrieved", "Got"), ("Store diff", "Diff"),
+    ("Near misses", "Near"), ("Trace", "Trace"),
+)  # fmt: skip
+#: Characters of a text that a tab shows before ``v`` asks for all.
+_LIMIT = 2_000
+
+
+class QuestionScreen(BaseScreen):
+    """One question.
+
+    Args:
+        listing: the list it is part of; ``[`` and ``]`` move along it.
+        index: its place there.
+        question_id: names the question when the list does not hold it.
+    """
+
+    title_words = "Question"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("question")]
+
+    def __init__(self, listing: Listing, index: int | None, question_id: str | None = None) -> None:
+        super().__init__(classes="question")
+        self.listing = listing
+        self.index = index
+        self.record: Record | None = None
+        self.tab = 1
+        self.rival = 0
+        self.full = False
+        self.everything = False
+        self._question_id = question_id
+        self._row: QuestionRow | None = None
+
+    def body(self) -> ComposeResult:
+        yield Bar(id="tabs")
+        yield Page(id="page")
+
+    def on_mount(self) -> None:
+        self._load()
+        self.give_focus(self.query_one("#page"))
+
+    def on_resize(self) -> None:
+        self._draw_tabs()
+
+    def _load(self) -> None:
+        self._row = self.attempt(self.listing.row, self.index) if self.index is not None else None
+        question_id = self._row.question_id if self._row else self._question_id
+        if question_id is None:
+            self.query_one("#page", Page).show([Line("This question is no longer stored.", "bad")])
+            return
+        self._question_id = question_id
+        self.record = self.attempt(Record, self.debug_app.store, self.listing.run, question_id)
+        self.rival = 0
+        self._draw()
+
+    def _draw(self, top: bool = True) -> None:
+        if self.record is None:
+            self.query_one("#page", Page).show([Line("This question cannot be shown.", "bad")])
+            return
+        trace = self.record.trace
+        here = "" if self.index is None else f"   [{self.index + 1:,} of {len(self.listing):,}]"
+        rank = self._rank()
+        words = f"{trace.verdict.outcome}  {lost_at(trace)}{rank}" if trace.diagnosis else str(trace.verdict.outcome)
+        run = [self.listing.run.run_id] if self.size.width >= 100 else []
+        self.crumb([*run, trace.question.question_id], words + here, OUTCOME_ROLE[trace.verdict.outcome])
+        self._draw_tabs()
+        lines = self.attempt(self._pages()[self.tab - 1], self.record)
+        self.query_one("#page", Page).show(lines or [Line("This page cannot be shown.", "bad")], top=top)
+
+    def _rank(self) -> str:
+        row = self._row
+        return f"  rank {row.rank}/{self.record.trace.top_k}" if row and row.rank and self.record else ""
+
+    def _pages(self) -> tuple[Callable[[Record], list[Line]], ...]:
+        limit = None if self.full else _LIMIT
+        return (
+            lambda record: verdict_page(record, limit),
+            lambda record: evidence_page(record, limit),
+            lambda record: retrieved_page(record, limit),
+            lambda record: diff_page(record, limit, self.everything),
+            lambda record: near_misses_page(record, self.rival, limit),
+            trace_page,
+        )
+
+    def _draw_tabs(self) -> None:
+        names = [long for long, _ in TABS]
+        if sum(len(name) + 4 for name in names) + 1 > self.size.width:
+            names = [short for _, short in TABS]
+        pieces: list[Piece] = [(" ", "dim", "")]
+        for number, name in enumerate(names, start=1):
+            here = number == self.tab
+            # Brackets say which tab is open where colours do not show.
+            words = f"[{number} {name}]" if here else f" {number} {name} "
+            pieces.append((words, "head" if here else "dim", f"screen.tab({number})"))
+        self.query_one("#tabs", Bar).show(pieces)
+
+    def reload(self) -> None:
+        self._load()
+
+    def action_tab(self, number: int) -> None:
+        """Go to a tab, counted from 1."""
+        if number != self.tab:
+            self.tab = number
+            self._draw()
+
+    def action_next_tab(self) -> None:
+        self.action_tab(self.tab % len(TABS) + 1)
+
+    def action_previous_tab(self) -> None:
+        self.action_tab((self.tab - 2) % len(TABS) + 1)
+
+    def action_next(self) -> None:
+        self._move(1)
+
+    def action_previous(self) -> None:
+        self._move(-1)
+
+    def _move(self, step: int) -> None:
+        if self.index is None or not 0 <= self.index + step < len(self.listing):
+            self.notify("the list ends here", timeout=3)
+            return
+        self.index += step
+        self.debug_app.moved_to(self.index)
+        self._load()
+
+    def action_rival(self) -> None:
+        self._rival(1)
+
+    def action_rival_back(self) -> None:
+        self._rival(-1)
+
+    def _rival(self, step: int) -> None:
+        diagnosis = self.record.trace.diagnosis if self.record else None
+        if self.tab != 5 or diagnosis is None or not diagnosis.near_misses:
+            self.notify("rivals stand on tab 5, for retrieval FAILs", timeout=3)
+            return
+        self.rival = (self.rival + step) % len(diagnosis.near_misses)
+        self._draw()
+
+    def action_full(self) -> None:
+        self.full = not self.full
+        self.notify("texts are shown whole" if self.full else f"texts are cut at {_LIMIT:,} characters", timeout=3)
+        self._draw(top=False)
+
+    def action_everything(self) -> None:
+        self.everything = not self.everything
+        self._draw(top=False)

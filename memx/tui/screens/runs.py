@@ -1,0 +1,126 @@
+"""The first screen: the runs of the directory, newest first."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from textual.app import ComposeResult
+
+from memx.engine.store.reader import RunRow
+from memx.tui.document import Line
+from memx.tui.screens.base import BaseScreen
+from memx.tui.widgets.page import Page
+from memx.tui.widgets.rows import Cells, Column, Rows
+
+_COLUMNS = (
+    Column("run", 22),
+    Column("when", 11, from_width=92),
+    Column("system", 14),
+    Column("dataset", 12, from_width=70),
+    Column("score", 7, right=True),
+    Column("fail", 5, right=True),
+    Column("questions", 11, from_width=110, right=True),
+    Column("state", 0),
+)
+STATE_ROLE = {"finished": "good", "running": "warn", "interrupted": "warn", "failed": "bad"}
+
+
+class RunList:
+    """The runs as rows."""
+
+    def __init__(self, runs: list[RunRow]) -> None:
+        self.runs = runs
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def cells(self, index: int) -> Cells:
+        run = self.runs[index]
+        failed = run.summary.get("failed")
+        total = run.question_total
+        return {
+            "run": (run.run_id, "key"),
+            "when": (_short(run.started_at), "text"),
+            "system": (run.adapter, "text"),
+            "dataset": (run.dataset, "text"),
+            "score": (score(run), "text"),
+            "fail": ("" if failed is None else f"{failed:,}", "text"),
+            "questions": (f"{run.done:,}" if total in (None, run.done) else f"{run.done:,}/{total:,}", "text"),
+            "state": (state(run), STATE_ROLE.get(run.state, "text")),
+        }
+
+
+class RunsScreen(BaseScreen):
+    """Choose a run."""
+
+    title_words = "Runs"
+
+    def __init__(self) -> None:
+        super().__init__(id="runs")
+        self.list = RunList([])
+
+    def body(self) -> ComposeResult:
+        yield Rows(_COLUMNS, empty="No run is stored here. Start one with: memx run", id="table")
+        yield Page(id="about", can_focus=False)
+
+    def on_mount(self) -> None:
+        self.data_changed()
+        self.give_focus(self.query_one("#table"))
+
+    def data_changed(self) -> None:
+        runs = self.attempt(self.debug_app.store.runs)
+        if runs is None:
+            return
+        table = self.query_one("#table", Rows)
+        here = self.list.runs[table.cursor].run_id if self.list.runs else None
+        self.list = RunList(runs)
+        table.show(self.list, next((n for n, run in enumerate(runs) if run.run_id == here), 0))
+        self.crumb(["runs"], f"{len(runs)} run{'s' * (len(runs) != 1)}   {self.debug_app.store.directory}")
+
+    def on_rows_moved(self, message: Rows.Moved) -> None:
+        if self.list.runs:
+            self.query_one("#about", Page).show(about(self.list.runs[message.index]))
+
+    def on_rows_opened(self, message: Rows.Opened) -> None:
+        self.debug_app.open_run(self.list.runs[message.index])
+
+    def action_back(self) -> None:
+        """There is nothing behind the first screen; leaving is ``q``."""
+        self.notify("q quits", timeout=2)
+
+
+def state(run: RunRow) -> str:
+    """The state of a run in words; a running one says how far it is."""
+    if run.state == "running" and run.question_total:
+        return f"RUNNING {100 * run.done // run.question_total} %"
+    return run.state.upper() if run.state != "finished" else "finished"
+
+
+def score(run: RunRow) -> str:
+    """Accuracy in percent; nothing where no question was judged."""
+    value = (run.summary.get("accuracy") or {}).get("value")
+    return "" if value is None else f"{100 * value:.1f} %"
+
+
+def about(run: RunRow) -> list[Line]:
+    """What the pane under the list says of a run."""
+    settings = "  ".join(f"{name} {value}" for name, value in run.settings.items() if value not in (None, False, ""))
+    lines = [
+        Line(f"{run.run_id}  {run.adapter} on {run.dataset}, judged by {run.judge}", "head"),
+        Line(settings, "dim"),
+    ]
+    summary = run.summary
+    if summary:
+        counts = ("passed", "failed", "unjudged", "errors")
+        lines.append(Line("  ".join(f"{name} {summary[name]:,}" for name in counts if name in summary), "text"))
+        causes = summary.get("causes") or {}
+        named = "  ".join(f"{name} {n:,}" for name, n in sorted(causes.items(), key=lambda pair: -pair[1]) if n)
+        if named:
+            lines.append(Line(named, "text", "why  "))
+    else:
+        lines.append(Line(f"{run.done:,} of {run.question_total or '?'} questions are done", "text"))
+    return lines
+
+
+def _short(when: datetime) -> str:
+    return f"{when:%m-%d %H:%M}"

@@ -1,0 +1,1 @@
+"""Panes and bars that the screens are made of."""

@@ -1,0 +1,121 @@
+"""The line a filter is typed into, with completion, and the line under it that says what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Horizontal
+from textual.message import Message
+from textual.suggester import Suggester
+from textual.widgets import Input, Static
+
+from memx.engine.store import filters
+from memx.text.gate import printable, safe
+
+
+class _Completion(Suggester):
+    def __init__(self, values: Callable[[str], list[str]] | None) -> None:
+        super().__init__(use_cache=False, case_sensitive=True)
+        self._values = values
+
+    async def get_suggestion(self, value: str) -> str | None:
+        return filters.complete(value, self._values)
+
+
+class _Input(Input):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "accept", "complete", show=False),
+        Binding("escape", "clear_or_leave", "clear", show=False),
+        Binding("down", "leave", "to the list", show=False),
+    ]
+
+    def action_accept(self) -> None:
+        """Take the completion that is shown; without one, go to the list."""
+        if self._suggestion:
+            self.value = self._suggestion
+            self.cursor_position = len(self.value)
+        else:
+            self.action_leave()
+
+    def action_clear_or_leave(self) -> None:
+        if self.value:
+            self.value = ""
+        else:
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        self.post_message(FilterLine.Left())
+
+    def _on_paste(self, event: events.Paste) -> None:
+        # Pasted text may hold escape sequences; only the visible form of them goes into the line.
+        super()._on_paste(events.Paste(safe(event.text)))
+        event.stop()
+        event.prevent_default()
+
+
+class FilterLine(Container):
+    """The filter of a list.
+
+    Args:
+        values: the values in use of a text field, for completion.
+    """
+
+    @dataclass
+    class Changed(Message):
+        """Another filter stands in the line."""
+
+        text: str
+
+    @dataclass
+    class Left(Message):
+        """The focus shall go to the list."""
+
+    def __init__(self, values: Callable[[str], list[str]] | None = None, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._values = values
+
+    def compose(self) -> ComposeResult:
+        with Horizontal():
+            yield Static(" / ", id="slash", markup=False)
+            box = _Input(id="box", compact=True, suggester=_Completion(self._values), select_on_focus=False)
+            box.cursor_blink = False
+            yield box
+        yield Static("", id="complaint", markup=False)
+
+    @property
+    def text(self) -> str:
+        """What stands in the line."""
+        return self.query_one("#box", Input).value
+
+    def begin(self) -> None:
+        """Let the user type."""
+        self.query_one("#box", Input).focus(scroll_visible=False)
+
+    def set(self, text: str) -> None:
+        """Put a filter into the line without telling of it."""
+        box = self.query_one("#box", Input)
+        with box.prevent(Input.Changed):
+            box.value = text
+        box.cursor_position = len(text)
+
+    def complain(self, words: str) -> None:
+        """Say what is wrong with the filter; nothing when it is right."""
+        line = self.query_one("#complaint", Static)
+        line.update(safe(words))
+        line.display = bool(words)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        if not printable(event.value):
+            self.query_one("#box", Input).value = safe(event.value)
+            return
+        self.post_message(self.Changed(event.value))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(self.Left())

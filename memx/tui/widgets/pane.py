@@ -1,0 +1,48 @@
+"""What all scrolling panes share: text by roles, drawn only where it is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from memx.tui.document import ROLES
+
+
+class Pane(ScrollView, can_focus=True):
+    """A scrolling pane that draws one line at a time. The look of each role is a component class ``role--NAME``."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
+
+    def look(self, role: str, *, over: str | None = None) -> Style:
+        """The style of a role on this pane; ``over`` lays another role (``cursor``, ``find``) on top."""
+        style = self.rich_style
+        if role != "text":
+            style += self.get_component_rich_style(f"role--{role}", partial=True)
+        if over is not None:
+            style += self.get_component_rich_style(f"role--{over}", partial=True)
+        return style
+
+    def strip(self, pieces: Iterable[tuple[str, str]], width: int, over: str | None = None) -> Strip:
+        """Pieces of gated text as one line of exactly ``width`` cells."""
+        segments = [Segment(text, self.look(role, over=over)) for text, role in pieces if text]
+        return Strip(segments).adjust_cell_length(width, self.look("text", over=over))
+
+    @property
+    def inner_width(self) -> int:
+        """Cells of a line."""
+        return self.scrollable_content_region.width
+
+    @property
+    def inner_height(self) -> int:
+        """Lines that are seen at once."""
+        return self.scrollable_content_region.height
+
+    def notify_style_update(self) -> None:
+        """Draw again when the theme changes."""
+        super().notify_style_update()
+        self.refresh()

@@ -1,0 +1,44 @@
+"""Stores and an app under test: real files, a real app on a headless terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from memx.engine.store.reader import Store
+from memx.tui.app import DebugApp
+from tests.stores import write_run
+
+
+@pytest.fixture(scope="session")
+def store_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of 36 questions each, every cause among them; not to be written to."""
+    directory = tmp_path_factory.mktemp("store")
+    write_run(directory, "20260228-080000-aaaa", adapter="word-overlap")
+    write_run(directory, "20260301-090000-bbbb")
+    return directory
+
+
+@pytest.fixture(scope="session")
+def hostile_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose every text is one that a careless program chokes on."""
+    directory = tmp_path_factory.mktemp("hostile")
+    write_run(directory, "20260301-090000-evil", hostile=True)
+    return directory
+
+
+@pytest.fixture
+def app_on() -> Iterator[Callable[[Path], DebugApp]]:
+    """Makes apps on a directory and closes their stores at the end."""
+    stores: list[Store] = []
+
+    def make(directory: Path) -> DebugApp:
+        pair = Store(directory), Store(directory)
+        stores.extend(pair)
+        return DebugApp(*pair)
+
+    yield make
+    for store in stores:
+        store.close()
