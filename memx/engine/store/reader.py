@@ -420,7 +420,8 @@ def _run_row(row: sqlite3.Row) -> RunRow:
 def _question_row(values: tuple[Any, ...]) -> QuestionRow:
     # JSON may spell a lone surrogate, which UTF-8 has no form for: SQLite hands it over as bytes that do not decode.
     reason: bytes | None = values[-1]
-    return QuestionRow(*values[:-1], reason=None if reason is None else reason.decode("utf-8", "replace"))
+    shown = None if reason is None else reason.decode("utf-8", "replace")
+    return QuestionRow(*(*values[:-1], shown))
 
 
 def _case_row(row: sqlite3.Row) -> CaseRow:

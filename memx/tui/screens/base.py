@@ -37,9 +37,7 @@ _KEY_NAMES = {
 class BaseScreen(Screen[None]):
     """A screen of the UI. Subclasses name their part of the key list in ``group`` and fill :meth:`body`."""
 
-    HORIZONTAL_BREAKPOINTS = [
-        (0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide"),
-    ]  # fmt: skip
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-low"), (SMALLEST[1], "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("all")]
     #: Names the screen in the help.
