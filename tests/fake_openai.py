@@ -46,9 +46,9 @@ class FakeOpenAI:
         faults: one per request in order, ``""`` for none; afterwards none. Or a function of the request's number.
             ``429`` (``429:0.5`` with that Retry-After), ``429:none`` (without), ``quota`` (429 for good), ``500``
             and any other status, ``hang``, ``drop`` (connection closed), ``cut`` (body cut off), ``garbled`` (no JSON),
-            ``prose``, ``empty``, ``html``, ``context``, ``temperature`` and ``max_tokens`` (those parameters are
-            refused where present), ``system`` (that role is refused), ``starved`` (empty: max_tokens used up),
-            ``no-usage``.
+            ``error`` (with status 200), ``prose``, ``empty``, ``starved`` (empty: max_tokens used up), ``html``,
+            ``context``, ``temperature`` and ``max_tokens`` (those parameters are refused where present), ``system``
+            (that role is refused), ``no-usage``.
         models: names that exist; None for any.
         key: the only key accepted; None for any or none.
         latency_s: how long a good reply takes.
@@ -181,6 +181,8 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 self._cut(body)
             elif kind == "garbled":
                 self._send(200, b'{"id": "x", "choices": [{"mess', "application/json")
+            elif kind == "error":
+                self._json(200, {"error": {"code": 502, "message": "upstream is gone"}})
             elif kind == "html":
                 self._html(200)
             elif kind in ("prose", "empty", "starved"):

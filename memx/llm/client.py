@@ -324,6 +324,9 @@ class LLM:
             failure = web_page(self.endpoint.base_url)
             # In the middle of a run it is a proxy's error page; before it, a wrong address.
             return Failure(Kind.FATAL, failure.error) if preflight else failure
+        if isinstance(error, NotAnApiReply) and error.said:
+            where, said = shown_url(self.endpoint.base_url), self.endpoint.redact(error.said)
+            return Failure(Kind.TRANSIENT, ModelError(f"{where} answered with an error: {said[:300]}"))
         if not isinstance(error, NotAnApiReply | openai.OpenAIError):
             raise error
         endpoint = self.endpoint

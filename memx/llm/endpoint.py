@@ -31,11 +31,13 @@ class Reply:
 
 
 class NotAnApiReply(Exception):
-    """A reply with status 200 that is not what the API promises; ``web_page`` where it is no JSON at all."""
+    """A reply with status 200 that is no chat completion; ``web_page`` where it is HTML, ``said`` where it is an error
+    that a router sends with that status."""
 
-    def __init__(self, *, web_page: bool) -> None:
-        super().__init__("not an API reply")
+    def __init__(self, *, web_page: bool = False, said: str = "") -> None:
+        super().__init__(said or "not an API reply")
         self.web_page = web_page
+        self.said = said
 
 
 class Endpoint:
@@ -156,12 +158,15 @@ class Endpoint:
 
     def _read(self, response: Any) -> Reply:
         text = response.text
+        body: Any = None
         try:
             body = response.json()
             choice = body["choices"][0]
             message = choice["message"]
             said = message.get("content") or message.get("refusal") or ""
         except (ValueError, LookupError, TypeError, AttributeError):
+            if isinstance(body, dict) and body.get("error"):
+                raise NotAnApiReply(said=json.dumps(body["error"])) from None
             opening = text[:200].lower()
             raise NotAnApiReply(web_page="<html" in opening or "<!doctype html" in opening) from None
         said = said if isinstance(said, str) else "".join(_part_text(part) for part in said)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -37,7 +39,9 @@ def test_a_reply_and_its_usage_are_counted() -> None:
     assert (sent["model"], sent["max_tokens"], sent["temperature"]) == ("gpt-4o-mini", 20, 0.0)
 
 
-@pytest.mark.parametrize("fault", ["429", "429:none", "500", "503", "408", "409", "drop", "cut", "garbled", "empty"])
+@pytest.mark.parametrize(
+    "fault", ["429", "429:none", "500", "503", "408", "409", "drop", "cut", "garbled", "error", "empty"]
+)
 def test_every_passing_fault_is_retried(fault: str) -> None:
     with FakeOpenAI("fine", faults=[fault, fault]) as server, models(server) as clients:
         assert clients.llm("m").complete(ask(), purpose="judge").text == "fine"
@@ -294,3 +298,10 @@ def test_the_key_is_in_no_error_repr_cache_or_reply(caplog: pytest.LogCaptureFix
     seen += [str(caught.value), repr(caught.value), repr(caught.value.__cause__), json.dumps(cache._kept), caplog.text]
     assert seen[0] == "you sent [key]"
     assert not [text for text in seen if KEY in text or KEY[:12] in text]
+
+
+def test_nothing_heavy_is_imported_before_a_model_is_asked() -> None:
+    modules = "memx.llm.models, memx.engine.answers.model, memx.engine.judges.model"
+    code = f"import sys, {modules}; print(*[m for m in ('openai', 'httpx2', 'pydantic', 'numpy') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
