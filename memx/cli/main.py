@@ -19,6 +19,8 @@ COMMANDS = {
     "run": ("run", "Run a benchmark on a memory system and diagnose what failed."),
     "debug": ("debug", "Walk through the failures of a run in the terminal."),
     "runs": ("runs", "List, show and remove stored runs."),
+    "judge": ("judge", "Judge a file of answers; one line back for each."),
+    "rejudge": ("rejudge", "Judge the stored answers of a run again, with another judge."),
     "export": ("export", "Write a run as JSON or CSV."),
     "datasets": ("datasets", "List datasets, check a file."),
     "adapters": ("adapters", "List memory systems, show one's options."),

@@ -26,6 +26,26 @@ def directory_option(function: F) -> F:
     )(function)
 
 
+def judge_options(function: F) -> F:
+    """The options that name a judge and bound what it may cost."""
+    options = [
+        click.option("--judge-model", default="offline", show_default=True, metavar="MODEL|offline",
+                     help="Who judges."),
+        click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint."),
+        click.option("--votes", type=int, default=1, show_default=True, metavar="N",
+                     help="Ask the judge model N times; the majority decides."),
+        click.option("--confirm-fails", is_flag=True, help="Ask the judge model again where it says FAIL."),
+        click.option("--strict", is_flag=True, help="The offline judge says UNJUDGED where it is not sure."),
+        click.option("--judge-prompt", type=click.Path(path_type=Path), metavar="FILE",
+                     help="A prompt of your own, with {question}, {gold} and {candidate}."),
+        click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls."),
+        click.option("--max-cost", type=float, metavar="USD", help="Stop asking models at this cost."),
+    ]  # fmt: skip
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
     """``K=V`` options as a mapping.
 

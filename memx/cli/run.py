@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memx.cli.main import say
-from memx.cli.options import directory_option, pairs
+from memx.cli.options import directory_option, judge_options, pairs
 
 
 @click.command(name="run", short_help="Run a benchmark on a memory system and diagnose what failed.")
@@ -26,14 +26,10 @@ from memx.cli.options import directory_option, pairs
 @click.option("--category", "categories", multiple=True, help="Ask only this category; may be repeated.")
 @click.option("--question-ids", type=click.Path(path_type=Path), metavar="FILE", help="Ask only the ids in FILE.")
 @click.option("--top-k", type=int, default=10, show_default=True, help="How many facts the candidate may see.")
-@click.option("--judge-model", default="offline", show_default=True, metavar="MODEL|offline", help="Who judges.")
+@judge_options
 @click.option("--answer-model", default="none", show_default=True, metavar="MODEL|extractive|none",
               help="Who answers from what was retrieved; none judges the retrieved text.")  # fmt: skip
-@click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint.")
 @click.option("--context-budget", type=int, metavar="TOKENS", help="Tokens of retrieved text the candidate may see.")
-@click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls; the rest is UNJUDGED.")
-@click.option("--max-cost", type=float, metavar="USD", help="Stop asking models at this cost.")
-@click.option("--strict", is_flag=True, help="The offline judge says UNJUDGED where it is not sure.")
 @click.option("--ready-timeout", type=float, default=180.0, show_default=True, metavar="SECONDS",
               help="The longest that one call to the memory system may take.")  # fmt: skip
 @click.option("--concurrency", type=int, default=4, show_default=True, help="Cases side by side.")
@@ -55,6 +51,7 @@ def command(
     dataset_options: tuple[str, ...],
     random_: bool,
     question_ids: Path | None,
+    judge_prompt: Path | None,
     resume: str | None,
     fail_under: float | None,
     as_json: bool,
@@ -82,6 +79,7 @@ def command(
         adapter_options=options,
         dataset_options=pairs(dataset_options, "--dataset-option"),
         random=random_,
+        judge_prompt=str(judge_prompt.absolute()) if judge_prompt else "",
         question_ids=read_question_ids(question_ids) if question_ids else (),
     )
     with RunProgress(quiet=quiet) as progress:

@@ -10,7 +10,7 @@ from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
 from memx.adapters.registry import adapter_class
-from memx.engine.events import Listener, Notice
+from memx.engine.events import Listener
 from memx.engine.judges.contract import Judge
 from memx.engine.redaction import HIDDEN
 from memx.engine.runner import Ended, Parts, Runner, new_run_id
@@ -77,12 +77,8 @@ def prepare(
     selected, total, reasons = _dataset(settings, dataset)
     if resume is not None:
         _refuse_changed_dataset(selected, stored, run_id)
+    parts = _parts(settings, selected, chosen, judge, total, reasons, directory, stop, listener)
     writer = RunWriter(directory, run_id)
-    try:
-        parts = _parts(settings, selected, chosen, judge, total, reasons, writer, stop, listener)
-    except BaseException:
-        writer.close()
-        raise
     runner = Runner(settings, parts, directory, writer=writer, listener=listener, resume=resume is not None, stop=stop)
     return Prepared(runner, run_id, settings, parts)
 
@@ -94,60 +90,25 @@ def _parts(
     judge: Judge | None,
     total: int | None,
     reasons: tuple[str, ...],
-    writer: RunWriter,
+    directory: Path,
     stop: threading.Event,
     listener: Listener,
 ) -> Parts:
     from memx.adapters.datasets.errata import errata_for
-    from memx.engine.answers import build_answerer
-    from memx.llm.models import Models, ModelSettings
+    from memx.engine.roles import build_judge, build_models, build_run_answerer
 
-    models = Models(
-        ModelSettings(base_url=settings.base_url or None, max_calls=settings.max_calls, max_cost=settings.max_cost),
-        cache=_StoredReplies(writer),
-        stop=stop,
-        on_wait=lambda wait: listener(Notice(str(wait))),
-    )
-    if judge is None and settings.judge_model == "offline":
-        from memx.engine.judges.offline import OfflineJudge
-
-        judge = OfflineJudge(strict=settings.strict)
-    elif judge is None:
-        from memx.engine.judges.model import ModelJudge
-
-        judge = ModelJudge(
-            models.llm(settings.judge_model),
-            dataset_name=dataset.info.name,
-            votes=settings.votes,
-            confirm_fails=settings.confirm_fails,
-            prompt_file=Path(settings.judge_prompt) if settings.judge_prompt else None,
-        )
-    answerer = build_answerer(
-        settings.answer_model, models.llm, dataset_name=dataset.info.name, context_budget=settings.context_budget
-    )
+    info = dataset.info
+    models = build_models(settings, directory, stop, listener)
     return Parts(
         dataset=dataset,
         adapter=adapter,
-        judge=judge,
-        answerer=answerer,
+        judge=judge or build_judge(settings, models, info.name),
+        answerer=build_run_answerer(settings, models, info.name),
         total=total,
         slice_reasons=reasons,
-        errata=errata_for(dataset.info.name),
+        errata=errata_for(info.name, info.version),
         llm_counts=models.summary,
     )
-
-
-class _StoredReplies:
-    """The reply cache of the model client, kept in the run store."""
-
-    def __init__(self, writer: RunWriter) -> None:
-        self._writer = writer
-
-    def get(self, key: str) -> dict[str, Any] | None:
-        return self._writer.cached_reply(key)
-
-    def put(self, key: str, value: dict[str, Any]) -> None:
-        self._writer.cache_reply(key, value)
 
 
 def _dataset(settings: RunSettings, given: Dataset | None) -> tuple[Dataset, int | None, tuple[str, ...]]:

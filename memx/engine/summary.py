@@ -122,10 +122,18 @@ def stage_of(cause: str) -> str:
 
 
 def _telling(store: Store, run_id: str, causes: Mapping[str, int]) -> tuple[QuestionRow, ...]:
-    """The surest FAIL of each of the commonest causes, three in all; further ones of the commonest when few causes."""
+    """The surest FAILs of the commonest causes, three in all, from different cases where there are."""
     by_cause = [
-        store.questions(run_id, Where("outcome = 'FAIL' AND cause = ?", (cause,)), sort="confidence", limit=3)
+        store.questions(run_id, Where("outcome = 'FAIL' AND cause = ?", (cause,)), sort="confidence", limit=50)
         for cause in list(causes)[:3]
     ]
-    ranked = [row for place in range(3) for rows in by_cause for row in rows[place : place + 1]]
-    return tuple(ranked[:3])
+    told: list[QuestionRow] = []
+    while len(told) < 3 and any(by_cause):
+        for rows in by_cause:
+            if not rows or len(told) == 3:
+                continue
+            cases = {row.case_id for row in told}
+            chosen = next((row for row in rows if row.case_id not in cases), rows[0])
+            rows.remove(chosen)
+            told.append(chosen)
+    return tuple(told)

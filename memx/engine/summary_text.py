@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from memx.engine.store.reader import QuestionRow, RunRow
 from memx.engine.summary import Share, Summary, stage_of
 from memx.text.gate import safe, safe_line
@@ -97,8 +99,14 @@ def _telling_one(row: QuestionRow) -> list[str]:
         safe_line(head, _WIDTH),
         safe_line(f"      asked  {row.question}", _WIDTH),
         safe_line(f"      gold   {row.gold}", _WIDTH),
-        safe_line(f"      why    {row.reason}", _WIDTH),
+        *_why(safe(row.reason or "")),
     ]
+
+
+def _why(reason: str) -> list[str]:
+    """The reason on at most two lines."""
+    lines = textwrap.wrap(reason[:1000], _WIDTH - 13, max_lines=2, placeholder=" …") or [""]
+    return [safe_line(f"      {label:<6} {line}", _WIDTH) for label, line in zip(("why", ""), lines, strict=False)]
 
 
 def _not_a_measurement(run: RunRow) -> list[str]:

@@ -96,7 +96,7 @@ def test_a_trace_and_its_case_come_back_as_they_were(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.trace("r1", "c1:q0") == trace
     assert list(store.traces("r1")) == [trace]
-    assert store.sessions("r1", "c1") == [CASE.sessions[0]]
+    assert store.sessions("r1", "c1") == list(CASE.sessions)
     assert store.snapshot("r1", "c1").facts == (NEW, OTHER)
     assert store.snapshot("r1", "c1", step=0).facts == (OLD,)
     diff = store.diff("r1", "c1")

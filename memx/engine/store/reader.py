@@ -336,7 +336,7 @@ class Store:
         return events
 
     def sessions(self, run_id: str, case_id: str) -> list[Session]:
-        """The stored sessions of a case: those that its questions cite as evidence, in order."""
+        """The stored sessions of a case, in order: all, or of a huge case those that its questions cite as evidence."""
         rows = self._query(
             "SELECT s.payload FROM case_sessions c JOIN sessions s USING (session_key) "
             "WHERE c.run_id = ? AND c.case_id = ? ORDER BY c.position",

@@ -17,6 +17,13 @@ from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
 from memx.errors import StoreError
 from memx.model import Case, DiffCounts, Session, Snapshot, StepFailure, Trace
 
+#: What a run keeps of its memory system, apart from the traces of its questions.
+_SHARED_TABLES = ("cases", "case_sessions", "facts", "snapshots", "snapshot_changes")
+
+
+#: Cases up to this many characters are kept whole: those of LoCoMo, BEAM 100K and LongMemEval-S are.
+_WHOLE_CASE_CHARS = 1_000_000
+
 
 class RunWriter:
     """The one writer of a run. Every method is one transaction; once it returns, ``kill -9`` loses none of it.
@@ -49,7 +56,26 @@ class RunWriter:
             "settings": codec.dumps(settings), "manifest": codec.dumps(manifest),
         }  # fmt: skip
         with self._transaction():
-            self._db["runs"].insert(row)
+            self._db.table("runs").insert(row)
+
+    def copy_run(self, source: str, *, judge: str, settings: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
+        """Begin this run as a copy of another one's cases, snapshots and facts, without its traces."""
+        now = _now()
+        with self._transaction():
+            self._db.execute(
+                "INSERT INTO runs (run_id, state, started_at, updated_at, pid, host, dataset, adapter, judge, "
+                "question_total, settings, manifest) SELECT ?, 'running', ?, ?, ?, ?, dataset, adapter, ?, "
+                "question_total, ?, ? FROM runs WHERE run_id = ?",
+                [self.run_id, now, now, os.getpid(), socket.gethostname(), judge, codec.dumps(settings),
+                 codec.dumps(manifest), source],
+            )  # fmt: skip
+            for table in _SHARED_TABLES:
+                columns = [column.name for column in self._db.table(table).columns if column.name != "run_id"]
+                names = ", ".join(columns)
+                self._db.execute(
+                    f"INSERT INTO {table} (run_id, {names}) SELECT ?, {names} FROM {table} WHERE run_id = ?",
+                    [self.run_id, source],
+                )
 
     def reopen(self) -> None:
         """Mark a stored run as ``running`` again, by this process.
@@ -67,16 +93,16 @@ class RunWriter:
                     f"run {self.run_id} is still going (process {run['pid']})", "Wait for it, or stop it first."
                 )
             changes = {"state": "running", "pid": os.getpid(), "host": socket.gethostname(), "updated_at": _now()}
-            self._db["runs"].update(self.run_id, changes)
+            self._db.table("runs").update(self.run_id, changes)
 
     def set_question_total(self, total: int) -> None:
         """Record how many questions the run will ask."""
         with self._transaction():
-            self._db["runs"].update(self.run_id, {"question_total": total})
+            self._db.table("runs").update(self.run_id, {"question_total": total})
 
     def begin_case(self, case: Case, position: int, entity_id: str) -> int:
         """Record a case about to be ingested; returns the attempt, from 1, counted over resumed runs."""
-        cited = _cited_sessions(case)
+        kept = _sessions_to_keep(case)
         with self._transaction():
             where = [self.run_id, case.case_id]
             before = list(self._db.query("SELECT attempt FROM cases WHERE run_id = ? AND case_id = ?", where))
@@ -86,21 +112,21 @@ class RunWriter:
                 "attempt": attempt, "state": "ingesting", "sessions": len(case.sessions),
                 "turns": sum(len(s.turns) for s in case.sessions), "questions": len(case.questions),
             }  # fmt: skip
-            self._db["cases"].insert(row, pk=("run_id", "case_id"), replace=True)
+            self._db.table("cases").insert(row, pk=("run_id", "case_id"), replace=True)
             if not before:
-                self._write_sessions(case, cited)
+                self._write_sessions(case, kept)
         return attempt
 
     def set_entity(self, case_id: str, entity_id: str) -> None:
         """Record the namespace that the adapter sees for a case."""
         with self._transaction():
-            self._db["cases"].update((self.run_id, case_id), {"entity_id": entity_id})
+            self._db.table("cases").update((self.run_id, case_id), {"entity_id": entity_id})
 
-    def _write_sessions(self, case: Case, cited: set[str]) -> None:
+    def _write_sessions(self, case: Case, kept: set[str]) -> None:
         rows = []
         for position, session in enumerate(case.sessions):
             key = None
-            if session.session_id in cited:
+            if session.session_id in kept:
                 key = self._write_session(session)
             rows.append((self.run_id, case.case_id, position, session.session_id, key))
         self._executemany("INSERT INTO case_sessions VALUES (?, ?, ?, ?, ?)", rows)
@@ -166,7 +192,7 @@ class RunWriter:
         }
         changes |= {name: value for name, value in given.items() if value is not None}
         with self._transaction():
-            self._db["cases"].update((self.run_id, case_id), changes)
+            self._db.table("cases").update((self.run_id, case_id), changes)
             if state != "ready":
                 self._contents = {key: value for key, value in self._contents.items() if key[0] != case_id}
 
@@ -210,20 +236,7 @@ class RunWriter:
         """Record the end of the run: ``finished``, ``interrupted`` or ``failed``, with its summary."""
         changes = {"state": state, "finished_at": _now(), "updated_at": _now(), "summary": codec.dumps(summary)}
         with self._transaction():
-            self._db["runs"].update(self.run_id, changes)
-
-    def cached_reply(self, key: str) -> dict[str, Any] | None:
-        """A model's reply kept under a content key; None when there is none."""
-        with self._transaction():
-            found = list(self._db.query("SELECT value FROM llm_cache WHERE key = ?", [key]))
-        value: dict[str, Any] | None = codec.loads(found[0]["value"]) if found else None
-        return value
-
-    def cache_reply(self, key: str, value: Mapping[str, Any]) -> None:
-        """Keep a model's reply under a content key, for this run and all later ones."""
-        row = {"key": key, "value": codec.dumps(value), "created_at": _now()}
-        with self._transaction():
-            self._db["llm_cache"].insert(row, pk="key", replace=True)
+            self._db.table("runs").update(self.run_id, changes)
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
@@ -255,7 +268,7 @@ def delete_run(directory: Path, run_id: str) -> None:
     try:
         writer.reopen()
         with writer._transaction():
-            for table in ("traces", "snapshot_changes", "snapshots", "facts", "case_sessions", "cases", "runs"):
+            for table in ("traces", *_SHARED_TABLES, "runs"):
                 writer._db.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
             shared = "SELECT session_key FROM case_sessions WHERE session_key IS NOT NULL"
             writer._db.execute(f"DELETE FROM sessions WHERE session_key NOT IN ({shared})")
@@ -263,8 +276,10 @@ def delete_run(directory: Path, run_id: str) -> None:
         writer.close()
 
 
-def _cited_sessions(case: Case) -> set[str]:
-    """Sessions that a question points at: the ones a diagnosis reads."""
+def _sessions_to_keep(case: Case) -> set[str]:
+    """All sessions of a case of ordinary size; of a huge one those that a question points at, which diagnosis reads."""
+    if sum(len(turn.content) for session in case.sessions for turn in session.turns) <= _WHOLE_CASE_CHARS:
+        return {session.session_id for session in case.sessions}
     of_turn = case.session_of()
     cited = {session for question in case.questions for session in question.evidence_sessions}
     for question in case.questions:

@@ -1,0 +1,56 @@
+"""``memx judge``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import click
+
+from memx.cli.main import say
+from memx.cli.options import directory_option, judge_options
+
+
+@click.command(name="judge", short_help="Judge a file of answers; one line back for each.")
+@click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
+@judge_options
+@click.option("--dataset", default="", help="Judge by the rules of this dataset (the prompts of a judge model).")
+@click.option("--concurrency", type=int, default=4, show_default=True, help="Judgements side by side.")
+@directory_option
+def command(file: Path, dataset: str, concurrency: int, directory: Path, **given: Any) -> int:
+    """Judge each line {"question", "gold", "candidate", "category"} of FILE (JSON lines; - for standard input).
+
+    Each is written back on stdout, in order, with "verdict", "decider" and "why" added. The question may be empty; a
+    category of "abstention" or "adversarial", or "abstention": true, is passed by a refusal only.
+    """
+    from memx.engine.judges.lines import judge_line, read_lines
+    from memx.engine.roles import build_judge, build_models
+    from memx.engine.settings import RunSettings
+    from memx.model import Outcome
+
+    prompt = given.pop("judge_prompt")
+    settings = RunSettings(**given, judge_prompt=str(prompt or ""))
+    lines = read_lines(file)
+    stop = threading.Event()
+    models = build_models(settings, directory, stop, lambda event: say(f"memx: {getattr(event, 'text', event)}"))
+    judge = build_judge(settings, models, dataset)
+    judge.preflight()
+    counts: dict[str, int] = {}
+    failed = 0
+    with ThreadPoolExecutor(concurrency) as pool:
+        try:
+            for verdict, line in pool.map(lambda line: (judge_line(judge, line), line), lines):
+                counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+                failed += verdict.failed
+                sys.stdout.write(json.dumps(line.record | verdict.record, ensure_ascii=False) + "\n")
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+        finally:
+            sys.stdout.flush()
+    say(f"memx: {len(lines)} judged by {judge.name}: " + "  ".join(f"{n} {counts[n]}" for n in Outcome if n in counts))
+    return 3 if failed else 0

@@ -1,0 +1,76 @@
+"""``memx rejudge``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from memx.cli.main import say
+from memx.cli.options import directory_option, judge_options
+
+
+@click.command(name="rejudge", short_help="Judge the stored answers of a run again, with another judge.")
+@click.argument("run", required=False)
+@judge_options
+@click.option("--concurrency", type=int, default=4, show_default=True, help="Judgements side by side.")
+@directory_option
+def command(
+    run: str | None,
+    directory: Path,
+    concurrency: int,
+    judge_model: str,
+    base_url: str,
+    votes: int,
+    confirm_fails: bool,
+    strict: bool,
+    judge_prompt: Path | None,
+    max_calls: int | None,
+    max_cost: float | None,
+) -> int:
+    """Judge the stored candidates of RUN (the newest by default) again; nothing is ingested or queried.
+
+    The verdicts and diagnoses become a run of their own, and every verdict that changed is listed.
+    """
+    import threading
+
+    from memx.cli.progress import RunProgress
+    from memx.cli.table import table
+    from memx.engine.rejudge import rejudge
+    from memx.engine.roles import build_judge, build_models
+    from memx.engine.settings import RunSettings
+    from memx.engine.store.reader import Store
+    from memx.engine.summary_text import summary_text
+
+    store = Store(directory)
+    old = store.run(run)
+    settings = replace(
+        RunSettings.from_dict(old.settings),
+        judge_model=judge_model,
+        base_url=base_url,
+        votes=votes,
+        confirm_fails=confirm_fails,
+        strict=strict,
+        judge_prompt=str(judge_prompt or ""),
+        max_calls=max_calls,
+        max_cost=max_cost,
+    )
+    stop = threading.Event()
+    with RunProgress() as progress:
+        models = build_models(settings, directory, stop, progress)
+        judge = build_judge(settings, models, old.dataset)
+        done = rejudge(
+            directory, old.run_id, judge, settings,
+            concurrency=concurrency, listener=progress, stop=stop, llm_counts=models.summary,
+        )  # fmt: skip
+    click.echo(summary_text(store.run(done.run_id), done.summary))
+    click.echo(f"\n{len(done.changes)} verdicts changed against {old.run_id}")
+    rows = [[c.question_id, f"{c.before} -> {c.after}", c.why] for c in done.changes]
+    if rows:
+        click.echo(table(["question", "verdict", "why"], rows))
+    store.close()
+    if done.state == "interrupted":
+        say("memx: interrupted; what was judged by then is kept")
+        return 130
+    return 0

@@ -1,0 +1,180 @@
+"""New verdicts and diagnoses on stored candidates: nothing is ingested or queried again.
+
+The outcome is a run of its own that shares the old one's facts, so both can be compared.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from memx.adapters.datasets.errata import errata_for
+from memx.diagnose.contract import Embed, History
+from memx.diagnose.diagnoser import Diagnoser
+from memx.engine.events import Listener, QuestionFinished, RunStarted
+from memx.engine.judges.contract import Judge, JudgeItem
+from memx.engine.last_run import write_last_run
+from memx.engine.runner import lazy_embedder, new_run_id
+from memx.engine.settings import RunSettings
+from memx.engine.store.reader import RunRow, Store
+from memx.engine.store.writer import RunWriter
+from memx.engine.summary import Summary, summarize
+from memx.errors import ModelError
+from memx.model import Case, Decider, Outcome, Snapshot, StepFailure, Trace, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A question whose verdict is another one now."""
+
+    question_id: str
+    before: Outcome
+    after: Outcome
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejudged:
+    """The new run, and what changed against the old one."""
+
+    run_id: str
+    state: str
+    summary: Summary
+    changes: tuple[Change, ...]
+
+
+def rejudge(
+    directory: Path,
+    run_id: str,
+    judge: Judge,
+    settings: RunSettings,
+    *,
+    concurrency: int = 4,
+    listener: Listener = lambda event: None,
+    stop: threading.Event | None = None,
+    llm_counts: Any = None,
+) -> Rejudged:
+    """Judge the stored candidates of a run again.
+
+    Args:
+        settings: of the old run, with the new judge's settings in place.
+        stop: set it to end early; what is judged by then is kept, and the rest left as it was.
+
+    Raises:
+        MemxError: the judge cannot be used (said before anything is written), or the store cannot be.
+    """
+    judge.preflight()
+    stop = stop or threading.Event()
+    store = Store(directory)
+    old = store.run(run_id)
+    writer = RunWriter(directory, new_run_id())
+    manifest = {**old.manifest, "rejudged_from": old.run_id}
+    manifest["judge"] = {"name": judge.name, "decider": str(judge.decider), "prompt_sha256": judge.prompt_sha256}
+    writer.copy_run(old.run_id, judge=judge.name, settings=settings.as_dict(), manifest=manifest)
+    listener(RunStarted(writer.run_id, old.done, 0))
+    changes: list[Change] = []
+    state = "finished"
+    embed = lazy_embedder(directory / "cache")
+    try:
+        position = 0
+        for traces in _by_case(store, old.run_id):
+            stage = _Rejudging(store, old, traces, judge, embed)
+            results = _side_by_side(stage, traces, concurrency, stop)
+            for trace, again in zip(traces, results, strict=True):
+                writer.write_trace(again, position)
+                position += 1
+                listener(QuestionFinished(again))
+                if again.verdict.outcome is not trace.verdict.outcome:
+                    before, after = trace.verdict.outcome, again.verdict.outcome
+                    changes.append(Change(trace.question.question_id, before, after, again.verdict.why))
+            if stop.is_set():
+                state = "interrupted"
+    except KeyboardInterrupt:
+        stop.set()
+        state = "interrupted"
+    summary = summarize(store, writer.run_id, llm_counts() if llm_counts else None)
+    writer.end(state, summary.as_dict())
+    write_last_run(store, writer.run_id)
+    writer.close()
+    store.close()
+    return Rejudged(writer.run_id, state, summary, tuple(changes))
+
+
+def _side_by_side(stage: _Rejudging, traces: Sequence[Trace], workers: int, stop: threading.Event) -> list[Trace]:
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            return list(pool.map(lambda trace: stage.again(trace, stop), traces))
+        except KeyboardInterrupt:
+            stop.set()  # before the pool waits for calls under way
+            raise
+
+
+class _Rejudging:
+    """One case's stored history, and its traces judged and diagnosed anew."""
+
+    def __init__(self, store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed) -> None:
+        self._judge = judge
+        first = traces[0]
+        questions = tuple(trace.question for trace in traces)
+        sessions = tuple(store.sessions(run.run_id, first.case_id))
+        self._case = Case(first.case_id, first.case_id, sessions, questions)
+        self._turns = self._case.turns()
+        history = stored_history(store, run.run_id, self._case, first.attempt)
+        facts = history.after.facts
+        self._sources: Mapping[str, tuple[str, ...]] = {f.fact_id: f.source_turn_ids for f in facts}
+        version = run.manifest.get("dataset", {}).get("version", "")
+        self._diagnoser = Diagnoser(
+            history,
+            embed=embed,
+            errata=errata_for(run.dataset, version),
+            context_budget=run.settings.get("context_budget"),
+        )
+
+    def again(self, trace: Trace, stop: threading.Event) -> Trace:
+        """The trace with a new verdict and diagnosis; as it was where it has no candidate or the run was stopped."""
+        if trace.candidate is None or stop.is_set():
+            return trace
+        evidence = tuple(self._turns[i] for i in trace.question.evidence if i in self._turns)
+        sources = {item.fact_id: self._sources.get(item.fact_id, ()) for item in trace.top}
+        bare = replace(trace, verdict=_UNJUDGED, diagnosis=None, error=None)
+        try:
+            verdict = self._judge.judge(JudgeItem(trace.question, trace.candidate, evidence, trace.top, sources))
+        except ModelError as error:
+            failure = StepFailure("judge", error.message, type(error).__name__, error.hint)
+            return replace(bare, verdict=replace(_UNJUDGED, why=f"judge failed: {error.message}"), error=failure)
+        judged = replace(bare, verdict=verdict)
+        if verdict.outcome is not Outcome.FAIL:
+            return judged
+        diagnosis = self._diagnoser.diagnose(trace.question, trace.retrieved, trace.top_k, trace.candidate, verdict)
+        return replace(judged, diagnosis=diagnosis)
+
+
+def stored_history(store: Store, run_id: str, case: Case, attempt: int) -> History:
+    """What the store kept of a case's snapshots: before, after, and per session where they were taken."""
+    steps = store.snapshot_steps(run_id, case.case_id, attempt)
+    empty = Snapshot(case.case_id, (), "before")
+    if not steps:
+        return History(case, empty, empty)
+    snapshots = [store.snapshot(run_id, case.case_id, attempt, step.step) for step in steps]
+    per_session = [(step.session_id, shot) for step, shot in zip(steps, snapshots, strict=True) if step.session_id]
+    by_session = tuple(per_session) if len(per_session) > 1 else ()
+    return History(case, snapshots[0], snapshots[-1], by_session)
+
+
+def _by_case(store: Store, run_id: str) -> Iterator[list[Trace]]:
+    """The traces of a run, one list per case and attempt."""
+    group: list[Trace] = []
+    for trace in store.traces(run_id):
+        if group and (group[0].case_id, group[0].attempt) != (trace.case_id, trace.attempt):
+            yield group
+            group = []
+        group.append(trace)
+    if group:
+        yield group
+
+
+_UNJUDGED = Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged")
