@@ -19,8 +19,15 @@ COMMANDS = {
     "run": ("run", "Run a benchmark on a memory system and diagnose what failed."),
     "debug": ("debug", "Walk through the failures of a run in the terminal."),
     "runs": ("runs", "List, show and remove stored runs."),
+    "show": ("show", "Print the question table of a run."),
+    "show-fact": ("show_fact", "Print the life of one stored fact, session by session."),
+    "explain": ("explain", "Print failure mechanisms, near misses and which signal loses."),
+    "compare": ("compare", "Read two runs of one dataset side by side."),
+    "gate": ("compare:gate", "Exit 1 when a run is worse than another, for CI."),
+    "measure": ("measure", "Apply a measure to the stored traces of a run."),
     "judge": ("judge", "Judge a file of answers; one line back for each."),
     "rejudge": ("rejudge", "Judge the stored answers of a run again, with another judge."),
+    "calibrate": ("calibrate", "Plant known faults and measure how often diagnosis is right."),
     "export": ("export", "Write a run as JSON or CSV."),
     "datasets": ("datasets", "List datasets, check a file."),
     "adapters": ("adapters", "List memory systems, show one's options."),
@@ -36,7 +43,8 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in COMMANDS:
             return None
-        command = importlib.import_module(f"memx.cli.{COMMANDS[name][0]}").command
+        module, _, attribute = COMMANDS[name][0].partition(":")
+        command = getattr(importlib.import_module(f"memx.cli.{module}"), attribute or "command")
         assert isinstance(command, click.Command)
         return command
 

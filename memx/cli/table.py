@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Sequence
 
 from wcwidth import wcswidth
@@ -15,8 +16,8 @@ _LEAST = 6
 
 def table(header: Sequence[str], rows: Sequence[Sequence[object]], *, width: int | None = None) -> str:
     """The rows under their header. The widest column but the first, which holds ids to copy, shrinks until the table
-    fits ``width`` cells (the terminal's)."""
-    width = width or shutil.get_terminal_size((80, 24)).columns
+    fits ``width`` cells: by default the terminal's, without limit where the output goes elsewhere."""
+    width = width or (shutil.get_terminal_size((80, 24)).columns if sys.stdout.isatty() else 10_000)
     cells = [[safe_line("" if value is None else str(value), 400) for value in row] for row in [header, *rows]]
     widths = [max(wcswidth(row[column]) for row in cells) for column in range(len(header))]
     while sum(widths) + 2 * (len(widths) - 1) > width and max(widths[1:], default=0) > _LEAST:

@@ -181,9 +181,10 @@ class CaseRunner:
             self._wait_until_ready(adapter, entity_id)
         after = self._snapshot(adapter, entity_id, "after")
         step = max(1, len(case.sessions))
-        last_session = case.sessions[-1].session_id if case.sessions else None
+        per_session_wanted = settings.snapshots == "session" and not settings.skip_ingest
+        last_session = case.sessions[-1].session_id if case.sessions and per_session_wanted else None
         self._write_snapshot(attempt, step, after, per_session[-1][1] if per_session else before, last_session)
-        if settings.snapshots == "session" and last_session is not None and not settings.skip_ingest:
+        if last_session is not None:
             per_session.append((last_session, after))
         return self._ingested(before, after, tuple(per_session), entity_id, attempt)
 
