@@ -1,0 +1,108 @@
+"""Commands over stored runs: each prints what the store holds, and their exit codes are an interface."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+import memx
+from memx.cli.main import run_command
+from memx.model import Decider, Measure, Trace, Value
+from tests.engine import worlds
+from tests.engine.worlds import Small
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+class RetrievedCount(Measure):
+    """How many facts came back."""
+
+    name = "retrieved-count"
+    reads = ("retrieved",)
+    decider = Decider.MEMX
+
+    def measure(self, traces: Sequence[Trace]) -> list[Value]:
+        return [Value(self.name, self.decider, float(len(t.retrieved)), t.question.question_id) for t in traces]
+
+
+class ReadsNonsense(RetrievedCount):
+    """Reads a field that no trace has."""
+
+    name = "reads-nonsense"
+    reads = ("mood",)
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> tuple[memx.Run, memx.Run]:
+    """A run that loses three questions, and one that loses none."""
+    worse = memx.run(worlds.Forgetful, Small(), directory=tmp_path, top_k=1)
+    better = memx.run(worlds.Notebook, Small(), directory=tmp_path, top_k=1, snapshots="session")
+    return worse, better
+
+
+@pytest.fixture
+def call(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Runs a command on the directory of the two runs; gives exit code, stdout, stderr."""
+    monkeypatch.setenv("MEMX_DIR", str(tmp_path))
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        code = run_command(list(arguments))
+        printed = capsys.readouterr()
+        return code, printed.out, printed.err
+
+    return run
+
+
+def test_show_filters_and_counts(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    worse, _ = two_runs
+    code, out, err = call("show", worse.run_id, "--where", "stage:retrieval case=case-1")
+    assert code == 0 and "case-1:q1" in out and "case-0:q1" not in out
+    assert "1 of 1 matching shown, 9 in all" in err
+    _, out, _ = call("show", worse.run_id, "--json", "--limit", "0")
+    assert len([json.loads(line) for line in out.splitlines()]) == 9
+    assert call("show", worse.run_id, "--where", "nonsense:1")[0] == 2
+    assert call("show", worse.run_id, "--sort", "mood")[0] == 2
+    _, out, _ = call("export", worse.run_id, "--where", "verdict:fail")
+    assert [q["question_id"] for q in json.loads(out)["questions"]] == [f"case-{n}:q1" for n in range(3)]
+
+
+def test_compare_and_gate(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    worse, better = two_runs
+    code, out, _ = call("compare", better.run_id, worse.run_id)
+    assert code == 0 and "only A 3" in out and "case-2:q1" in out and "retrieval: absent" in out
+    assert call("gate", better.run_id, worse.run_id, "--max-regressions", "2")[0] == 1
+    assert call("gate", better.run_id, worse.run_id, "--max-regressions", "3")[0] == 0
+    assert call("gate", better.run_id, worse.run_id, "--max-regressions", "2", "--p", "0.05")[0] == 0
+    assert call("gate", worse.run_id, better.run_id, "--p", "0.9")[0] == 0
+    assert call("gate", worse.run_id, better.run_id)[0] == 2
+
+
+def test_explain_names_mechanisms_and_signals(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    _, out, _ = call("explain", two_runs[0].run_id)
+    assert "3 diagnosed FAILs, 3 of them retrieval" in out and "mechanism" in out
+    assert call("explain", two_runs[1].run_id)[1].strip().endswith("no near misses")
+
+
+def test_show_fact_tells_by_which_session(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    _, better = two_runs
+    _, out, _ = call("show-fact", "D2:0", "--run", better.run_id, "--case", "case-1")
+    assert "after session D2: stored, active" in out and "Small talk number 2." in out
+    code, _, err = call("show-fact", "D2:0", "--run", better.run_id)
+    assert code == 2 and "--case" in err
+    code, _, err = call("show-fact", "D9:0", "--run", better.run_id)
+    assert code == 2 and "Did you mean D" in err
+
+
+def test_a_measure_reads_stored_traces(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    code, out, _ = call("measure", "--measure", "tests.cli.test_stored_runs:RetrievedCount")
+    assert code == 0 and out.count("retrieved-count") == 9
+    code, _, err = call("measure", "--measure", "tests.cli.test_stored_runs:ReadsNonsense")
+    assert code == 2 and "mood" in err
+
+
+def test_calibrate_prints_the_confusion_matrix(call: Call) -> None:
+    code, out, _ = call("calibrate", "--seed", "0", "--faults", "60")
+    assert code == 0 and "stage accuracy" in out and "planted \\ found" in out
