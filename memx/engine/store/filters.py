@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from memx.engine.store.marks import Mark
 from memx.engine.store.reader import Where
 from memx.errors import UsageError
 from memx.model import Cause, Outcome, Stage
@@ -50,10 +51,17 @@ FIELDS: Mapping[str, Field] = {
     "candidate": Field(("candidate",), "text", "the judged answer"),
     "why": Field(("why",), "text", "why the verdict fell so"),
     "error": Field(("error",), "text", "the error of an ERROR"),
+    "mark": Field(("mark",), "choice", "what a person decided: open, seen, fix, wont, nobug", tuple(map(str, Mark))),
+    "note": Field(("note",), "text", "what a person wrote"),
     "rank": Field(("rank",), "number", "rank of the needed fact beyond the top k"),
     "confidence": Field(("confidence",), "number", "of the diagnosis, 0 to 1"),
     "tokens": Field(("context_tokens",), "number", "tokens of the context"),
 }
+
+# Marks and notes stand in their own tables. A subquery that names no column of the row is read once, not per row.
+_KEPT = (
+    "(run_id, question_id) IN (SELECT r.run_id, k.question_id FROM {} k JOIN runs r USING (dataset, adapter) WHERE {})"
+)
 
 #: Other names for fields.
 ALIASES: Mapping[str, str] = {
@@ -162,6 +170,10 @@ def _condition(text: str, term: Term) -> tuple[str, list[str | float]]:
     if term.op in ("<", "<=", ">", ">="):
         hint = f"Use : (begins with), = (is) or ~ (contains). {_example(name, field)}"
         raise _error(text, term.start, f"{term.name} is no number", hint)
+    if name == "mark":
+        return _mark(text, term, at, field, values)
+    if name == "note":
+        return _note(term, values)
     if field.kind == "choice":
         return _choice(text, term, at, field, values)
     return _text(term, field, values)
@@ -187,29 +199,64 @@ def _number(text: str, term: Term, at: int, field: Field, values: list[str]) -> 
     return _either(parts), params
 
 
+def _mark(text: str, term: Term, at: int, field: Field, values: list[str]) -> tuple[str, list[str | float]]:
+    wanted = {mark for value in values for mark in _chosen(text, term, at, field, value)}
+    # A question without a mark is open, so where open is wanted the question is whether another mark stands.
+    named = [mark for mark in field.choices if (mark in wanted) is (Mark.OPEN not in wanted)]
+    kept = _KEPT.format("current_marks", f"k.new IN ({','.join('?' * len(named))})")
+    return f"NOT {kept}" if Mark.OPEN in wanted else kept, [*named]
+
+
+def _note(term: Term, values: list[str]) -> tuple[str, list[str | float]]:
+    parts: list[str] = []
+    params: list[str | float] = []
+    for value in values:
+        if value.lower() == "none" and term.op != "~":
+            parts.append("NOT " + _KEPT.format("current_notes", "k.new <> ''"))
+        elif value.lower() == "any" and term.op != "~":
+            parts.append(_KEPT.format("current_notes", "k.new <> ''"))
+        elif term.op == "=":
+            parts.append(_KEPT.format("current_notes", "k.new = ? COLLATE NOCASE"))
+            params.append(value)
+        else:
+            parts.append(_KEPT.format("current_notes", "k.new LIKE ? ESCAPE '\\'"))
+            params.append(_like(value, anywhere=term.op == "~"))
+    return _either(parts), params
+
+
 def _choice(text: str, term: Term, at: int, field: Field, values: list[str]) -> tuple[str, list[str | float]]:
     column = field.columns[0]
     parts: list[str] = []
     params: list[str | float] = []
     for value in values:
-        wanted = value.lower()
-        if wanted == "none" and "none" not in field.choices:
+        if value.lower() == "none" and "none" not in field.choices:
             parts.append(f"{column} IS NULL")
             continue
-        tests: Mapping[str, Callable[[str], bool]] = {
-            ":": lambda c, w=wanted: c.startswith(w),  # type: ignore[misc]
-            "=": lambda c, w=wanted: c == w,  # type: ignore[misc]
-            "~": lambda c, w=wanted: w in c,  # type: ignore[misc]
-        }
-        fits = [choice for choice in field.choices if tests[term.op](choice)]
-        if not fits:
-            near = difflib.get_close_matches(wanted, field.choices, n=2, cutoff=0.4)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(field.choices)}"
-            raise _error(text, at, f"no {term.name} '{value}'", hint)
+        fits = _chosen(text, term, at, field, value)
         stored = [fit.upper() if column == "outcome" else fit for fit in fits]
         parts.append(f"{column} IN ({','.join('?' * len(stored))})")
         params += stored
     return _either(parts), params
+
+
+def _chosen(text: str, term: Term, at: int, field: Field, value: str) -> list[str]:
+    """The choices of a field that a value means.
+
+    Raises:
+        UsageError: it means none.
+    """
+    wanted = value.lower()
+    tests: Mapping[str, Callable[[str], bool]] = {
+        ":": lambda choice: choice.startswith(wanted),
+        "=": lambda choice: choice == wanted,
+        "~": lambda choice: wanted in choice,
+    }
+    fits = [choice for choice in field.choices if tests[term.op](choice)]
+    if fits:
+        return fits
+    near = difflib.get_close_matches(wanted, field.choices, n=2, cutoff=0.4)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(field.choices)}"
+    raise _error(text, at, f"no {term.name} '{value}'", hint)
 
 
 def _text(term: Term, field: Field, values: list[str]) -> tuple[str, list[str | float]]:

@@ -170,7 +170,7 @@ class Store:
 
     def runs(self) -> list[RunRow]:
         """All runs, newest first."""
-        rows = self._query(f"{_RUNS} ORDER BY started_at DESC, run_id DESC")
+        rows = self.query(f"{_RUNS} ORDER BY started_at DESC, run_id DESC")
         return [_run_row(row) for row in rows]
 
     def run(self, run_id: str | None = None) -> RunRow:
@@ -179,26 +179,26 @@ class Store:
         Raises:
             UnknownNameError: there is no such run; near ids are suggested.
         """
-        ids = [row["run_id"] for row in self._query("SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC")]
+        ids = [row["run_id"] for row in self.query("SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC")]
         if not ids:
             raise StoreError(f"{self._path}: no run is stored here", "Start one with: memx run")
         wanted = ids[0] if run_id is None else run_id
         found = [i for i in ids if i == wanted] or [i for i in ids if i.startswith(wanted)]
         if len(found) != 1:
             raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
-        row = self._query(f"{_RUNS} WHERE run_id = ?", found)[0]
+        row = self.query(f"{_RUNS} WHERE run_id = ?", found)[0]
         return _run_row(row)
 
     def cases(self, run_id: str) -> list[CaseRow]:
         """The cases of a run that were begun, in the dataset's order."""
-        return [_case_row(r) for r in self._query("SELECT * FROM cases WHERE run_id = ? ORDER BY position", [run_id])]
+        return [_case_row(r) for r in self.query("SELECT * FROM cases WHERE run_id = ? ORDER BY position", [run_id])]
 
     def questions(
         self, run_id: str, where: Where | None = None, *, sort: str = "position", offset: int = 0, limit: int = 200
     ) -> list[QuestionRow]:
         """A page of a run's finished questions. ``sort`` is a key of ``SORTS``."""
         where = where or Where()
-        rows = self._query(
+        rows = self.query(
             f"SELECT {_LISTED} FROM traces WHERE run_id = ? AND ({where.sql}) "
             f"ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
             [run_id, *where.params, limit, offset],
@@ -209,18 +209,25 @@ class Store:
         """Keys of all questions that meet the condition, in order, for :meth:`rows`; cheap also for 20,000."""
         where = where or Where()
         sql = f"SELECT rowid FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position"
-        return [row[0] for row in self._query(sql, [run_id, *where.params])]
+        return [row[0] for row in self.query(sql, [run_id, *where.params])]
 
     def rows(self, keys: Sequence[int]) -> dict[int, QuestionRow]:
         """The list rows of some keys; a key whose question was deleted or asked again meanwhile is left out."""
         sql = f"SELECT rowid, {_LISTED} FROM traces WHERE rowid IN ({','.join('?' * len(keys))})"
-        return {row[0]: _question_row(tuple(row)[1:]) for row in self._query(sql, keys)}
+        return {row[0]: _question_row(tuple(row)[1:]) for row in self.query(sql, keys)}
+
+    def question_ids(self, keys: Sequence[int]) -> list[str]:
+        """Question ids of some keys of :meth:`question_keys`, in no order."""
+        # In parts: SQLite takes no more than 32,766 parameters.
+        parts = [keys[at : at + 30_000] for at in range(0, len(keys), 30_000)]
+        sql = "SELECT question_id FROM traces WHERE rowid IN ({})"
+        return [row[0] for part in parts for row in self.query(sql.format(",".join("?" * len(part))), part)]
 
     def count(self, run_id: str, where: Where | None = None) -> int:
         """How many finished questions of a run meet the condition."""
         where = where or Where()
         sql = f"SELECT count(*) AS n FROM traces WHERE run_id = ? AND ({where.sql})"
-        count: int = self._query(sql, [run_id, *where.params])[0]["n"]
+        count: int = self.query(sql, [run_id, *where.params])[0]["n"]
         return count
 
     def facets(self, run_id: str, column: str, where: Where | None = None) -> dict[str, int]:
@@ -228,7 +235,7 @@ class Store:
         if column not in ("outcome", "stage", "cause", "category", "case_id"):
             raise ValueError(f"no facet {column}")
         where = where or Where()
-        rows = self._query(
+        rows = self.query(
             f"SELECT {column} AS name, count(*) AS n FROM traces WHERE run_id = ? AND {column} IS NOT NULL "
             f"AND ({where.sql}) GROUP BY {column} ORDER BY n DESC, {column}",
             [run_id, *where.params],
@@ -243,12 +250,10 @@ class Store:
         """
         runs = [self.run(run_id)] if run_id else self.runs()
         for run in runs:
-            if self._query("SELECT 1 FROM traces WHERE run_id = ? AND question_id = ?", [run.run_id, question_id]):
+            if self.query("SELECT 1 FROM traces WHERE run_id = ? AND question_id = ?", [run.run_id, question_id]):
                 return run, question_id
         newest = self.run(run_id)
-        ids = [
-            r["question_id"] for r in self._query("SELECT question_id FROM traces WHERE run_id = ?", [newest.run_id])
-        ]
+        ids = [r["question_id"] for r in self.query("SELECT question_id FROM traces WHERE run_id = ?", [newest.run_id])]
         raise UnknownNameError("question", question_id, ids)
 
     def trace(self, run_id: str, question_id: str) -> Trace:
@@ -257,7 +262,7 @@ class Store:
         Raises:
             StoreError: the run holds no such question (it may have been deleted meanwhile).
         """
-        rows = self._query("SELECT * FROM traces WHERE run_id = ? AND question_id = ?", [run_id, question_id])
+        rows = self.query("SELECT * FROM traces WHERE run_id = ? AND question_id = ?", [run_id, question_id])
         if not rows:
             raise StoreError(f"run {run_id} holds no question '{question_id}'", "memx runs ls shows what is stored.")
         row = rows[0]
@@ -280,7 +285,7 @@ class Store:
     def snapshot(self, run_id: str, case_id: str, attempt: int | None = None, step: int | None = None) -> Snapshot:
         """The store of a case after a step (the last by default), facts in the order the system gave them."""
         attempt = attempt or self._attempt(run_id, case_id)
-        rows = self._query(
+        rows = self.query(
             "SELECT f.*, c.position AS place FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
             "WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.step = ("
             "SELECT max(step) FROM snapshot_changes x WHERE x.run_id = c.run_id AND x.case_id = c.case_id "
@@ -291,7 +296,7 @@ class Store:
 
     def snapshot_steps(self, run_id: str, case_id: str, attempt: int | None = None) -> list[SnapshotStep]:
         """The snapshots that were taken of a case, in order."""
-        rows = self._query(
+        rows = self.query(
             "SELECT step, label, session_id, facts FROM snapshots WHERE run_id = ? AND case_id = ? AND attempt = ? "
             "ORDER BY step",
             [run_id, case_id, attempt or self._attempt(run_id, case_id)],
@@ -301,7 +306,7 @@ class Store:
     def diff(self, run_id: str, case_id: str, attempt: int | None = None) -> StoredDiff:
         """What the ingest of a case changed in the store, from the first snapshot to the last."""
         attempt = attempt or self._attempt(run_id, case_id)
-        steps = self._query(
+        steps = self.query(
             "SELECT min(step) AS first FROM snapshots WHERE run_id = ? AND case_id = ? AND attempt = ?",
             [run_id, case_id, attempt],
         )
@@ -321,7 +326,7 @@ class Store:
     def timeline(self, run_id: str, case_id: str, fact_id: str, attempt: int | None = None) -> list[FactEvent]:
         """Every change of one fact over the snapshots of its case, oldest first."""
         attempt = attempt or self._attempt(run_id, case_id)
-        rows = self._query(
+        rows = self.query(
             "SELECT c.step, c.fact_key, s.label, s.session_id AS session, f.* FROM snapshot_changes c "
             "JOIN snapshots s USING (run_id, case_id, attempt, step) LEFT JOIN facts f USING (run_id, fact_key) "
             "WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.fact_id = ? ORDER BY c.step",
@@ -337,7 +342,7 @@ class Store:
 
     def sessions(self, run_id: str, case_id: str) -> list[Session]:
         """The stored sessions of a case, in order: all, or of a huge case those that its questions cite as evidence."""
-        rows = self._query(
+        rows = self.query(
             "SELECT s.payload FROM case_sessions c JOIN sessions s USING (session_key) "
             "WHERE c.run_id = ? AND c.case_id = ? ORDER BY c.position",
             [run_id, case_id],
@@ -351,20 +356,20 @@ class Store:
     def done_questions(self, run_id: str) -> set[str]:
         """Ids of the questions whose trace needs no second asking on resume: all but ERRORs."""
         sql = "SELECT question_id FROM traces WHERE run_id = ? AND outcome <> 'ERROR'"
-        return {row["question_id"] for row in self._query(sql, [run_id])}
+        return {row["question_id"] for row in self.query(sql, [run_id])}
 
     def has_errors(self, run_id: str) -> bool:
         """True when a question has no verdict because the memory system, the judge or a model failed."""
         sql = "SELECT 1 FROM traces WHERE run_id = ? AND (outcome = 'ERROR' OR error IS NOT NULL) LIMIT 1"
-        return bool(self._query(sql, [run_id]))
+        return bool(self.query(sql, [run_id]))
 
     def data_version(self) -> int:
         """A number that changes when another process has written to the file."""
-        version: int = self._query("PRAGMA data_version")[0][0]
+        version: int = self.query("PRAGMA data_version")[0][0]
         return version
 
     def _attempt(self, run_id: str, case_id: str) -> int:
-        rows = self._query("SELECT attempt FROM cases WHERE run_id = ? AND case_id = ?", [run_id, case_id])
+        rows = self.query("SELECT attempt FROM cases WHERE run_id = ? AND case_id = ?", [run_id, case_id])
         if not rows:
             raise StoreError(f"run {run_id} holds no case '{case_id}'", "memx runs show lists its cases.")
         attempt: int = rows[0]["attempt"]
@@ -376,14 +381,19 @@ class Store:
         if not wanted:
             return {}
         marks = ",".join("?" * len(wanted))
-        rows = self._query(
+        rows = self.query(
             "SELECT f.fact_id, f.content, max(c.step) FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
             f"WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.fact_id IN ({marks}) GROUP BY c.fact_id",
             [run_id, case_id, attempt, *wanted],
         )
         return {row["fact_id"]: row["content"] for row in rows}
 
-    def _query(self, sql: str, params: Sequence[Any] = ()) -> list[sqlite3.Row]:
+    def query(self, sql: str, params: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """Rows of an SQL query.
+
+        Raises:
+            StoreError: the store cannot be read.
+        """
         with self._errors():
             return self._connection.execute(sql, params).fetchall()
 

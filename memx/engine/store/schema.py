@@ -70,8 +70,24 @@ CREATE INDEX traces_for_lists ON traces (
   run_id, position, outcome, stage, cause, category, rank, confidence, context_tokens, question_id, case_id);
 """
 
+# Marks name dataset and memory system, not a run, so that they outlive runs. Rows are only appended.
+_M003_TRIAGE = """
+CREATE TABLE marks (
+  mark_id INTEGER PRIMARY KEY, batch TEXT NOT NULL, undoes TEXT, at TEXT NOT NULL, who TEXT NOT NULL,
+  dataset TEXT NOT NULL, adapter TEXT NOT NULL, question_id TEXT NOT NULL, run_id TEXT NOT NULL,
+  kind TEXT NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL);
+CREATE INDEX marks_by_question ON marks (dataset, adapter, question_id, kind, mark_id, new);
+CREATE VIEW current_marks AS
+  SELECT dataset, adapter, question_id, new, max(mark_id) AS mark_id FROM marks WHERE kind = 'mark'
+  GROUP BY dataset, adapter, question_id;
+CREATE VIEW current_notes AS
+  SELECT dataset, adapter, question_id, new, max(mark_id) AS mark_id FROM marks WHERE kind = 'note'
+  GROUP BY dataset, adapter, question_id;
+CREATE TABLE saved_filters (name TEXT PRIMARY KEY, filter TEXT NOT NULL, at TEXT NOT NULL);
+"""
+
 #: Append only: the place in this list, from 1, is the schema version that the script makes.
-MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS)
+MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE)
 
 
 def open_for_writing(directory: Path) -> Database:
