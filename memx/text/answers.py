@@ -13,7 +13,7 @@ from memx.text.dates import DateRelation, DateValue, dates_in
 from memx.text.lists import items
 from memx.text.numbers import NumberValue, numbers_in
 from memx.text.polarity import Stance, is_refusal, negated, opens_with_denial, stance
-from memx.text.words import stop_words, words
+from memx.text.words import stem, stop_words, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ _OR = re.compile(r"[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabout
 
 def _match_phrase(question: str, gold: str, answer: str) -> Match:
     head = _head(gold)
-    best = cover(question, head, answer)
+    best = max((cover(question, choice, answer) for choice in _choices(head)), key=lambda found: found.share)
     if head != gold and best.weighty == 0:
         best = max(best, cover(question, gold, answer), key=lambda found: found.share)
     missing = ", ".join(best.missing[:4])
@@ -252,6 +252,12 @@ def _needed(best: Coverage, gold: str) -> float:
     return 0.55 if best.listed or best.weighty <= 2 else 0.5
 
 
+def _choices(gold: str) -> list[str]:
+    """The golds that a short "A or B" allows, each right by itself; else the gold alone."""
+    parts = re.split(r"\s+or\s+", gold)
+    return parts if len(parts) == 2 and all(len(part.split()) <= 3 for part in parts) else [gold]
+
+
 _ARTICLE = re.compile(r"^(?:and\s+)?(?:the\s+|an?\s+)?[\"'“]?", re.IGNORECASE)
 
 
@@ -262,13 +268,22 @@ def _head(gold: str) -> str:
 
 
 def _wrong_number(gold: str, answer: str) -> str:
+    """Says which number of the gold the answer gives otherwise: another one of the same things, or the same of others."""
+    given = numbers_in(answer)
     for wanted in numbers_in(gold):
-        if wanted.kind == "ordinal" or (not wanted.text[0].isdigit() and wanted.text in ("one", "a")):
+        if wanted.kind == "ordinal" or wanted.text.lower() in ("one", "a"):
             continue
-        rivals = [n for n in numbers_in(answer) if n.kind == wanted.kind and n.unit == wanted.unit]
-        if rivals and not any(_equal(wanted, rival) for rival in rivals):
-            return f"the answer's number {rivals[0].text} is not {wanted.text}"
+        same_things = [number for number in given if number.kind == wanted.kind and _same_unit(number, wanted)]
+        if same_things and not any(_equal(wanted, number) for number in same_things):
+            return f"the answer's number {same_things[0].text} is not {wanted.text}"
+        same_number = [number for number in given if number.kind == wanted.kind == "count" and _equal(wanted, number)]
+        if same_number and wanted.unit and not any(_same_unit(number, wanted) for number in same_number):
+            return f"the answer counts {same_number[0].text} {same_number[0].unit}, not {wanted.text} {wanted.unit}"
     return ""
+
+
+def _same_unit(one: NumberValue, other: NumberValue) -> bool:
+    return one.unit == other.unit or stem(one.unit) == stem(other.unit)
 
 
 def _left_open(gold: str, question: str, answer: str, best: Coverage) -> bool:

@@ -113,7 +113,7 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
         item = [(token, hit) for token, hit in zip(wanted, hits, strict=True) if start <= token.span[0] < end]
         if not item:
             continue
-        longest = max(longest, len(item))
+        longest = max(longest, sum(len(token.key) > 1 for token, _ in item))
         weights = [_weight(token, asked) for token, _ in item]
         best, chosen = 0.0, [None] * len(item)
         for low, high in windows:

@@ -27,7 +27,12 @@ _SCOPE = 100  # characters a negation reaches at most; longer clauses hold other
 _HEDGE = r"(?:(?:most\s+)?likely|probably|possibly|perhaps|definitely|absolutely|certainly|i\s+think|i\s+would\s+say)"
 _YES = re.compile(rf"\W*(?:{_HEDGE}\W+)?(?:yes|yeah|yep|yup|correct|true|(?:most\s+)?likely\W*$|{_HEDGE}\W*$)\b")
 _NO = re.compile(
-    rf"\W*(?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b(?!\s+(?:one|longer|doubt|\w+er\s+than|evidence|information|mention|record|specific)\b)"
+    rf"""\W*(?:
+        {_HEDGE}\s+not\b
+      | (?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b
+        (?!\s+(?:one|longer|doubt|\w+er\s+than|evidence|information|mention|record|specific)\b)
+    )""",
+    re.VERBOSE,
 )
 
 _LEAD = re.compile(r"^[^.!?]*\banswer\s+(?:is|would\s+be|:)\s*:?\s*")  # "From what was said, the answer is no"
