@@ -74,7 +74,7 @@ def _clean(text: str) -> str:
 
 def _match_stance(question: str, gold: str, answer: str, wanted: Stance) -> Match:
     given = stance(answer)
-    if re.match(r"\W*(?:yes|no)\s+or\b", answer, re.IGNORECASE):
+    if re.match(r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b", answer, re.IGNORECASE):
         return Match(False, "the answer leaves open whether yes or no")
     if given is Stance.NONE:
         if is_refusal(answer):
@@ -127,7 +127,7 @@ def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anch
     fits = next(value for value in leading if any(_same_time(day, value) for day in wanted))
     if negated(answer, fits.span):
         return Match(False, f"the answer denies the date {fits.text}")
-    near = [v for v in leading if v.gap_days(fits) <= 1 or any(_same_time(day, v) for day in wanted)]
+    near = [v for v in leading if (v.gap_days(fits) <= 1 and not v.yearless) or any(_same_time(day, v) for day in wanted)]
     if _alternative(answer, fits.span, [value.span for value in near]):
         return Match(False, f"the answer leaves open whether {fits.text} or another date")
     return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}")
@@ -197,7 +197,7 @@ def _alternative(text: str, held: tuple[int, int], same: list[tuple[int, int]]) 
     return match is not None and not any(end >= match.start() - 3 for _, end in same if end <= held[0])
 
 
-_OR = re.compile(r"[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE)
+_OR = re.compile(r"(?:\s+\w+){0,3}?[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE)
 
 # ---------------------------------------------------------------------------------------------------------- phrases
 

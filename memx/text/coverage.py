@@ -22,7 +22,7 @@ LIGHT = 0.4  # weight of a word that says little
 _SPELLING = 85  # rapidfuzz ratio from which two words of five letters or more are one, misspelled: one edit in seven
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?;])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?;])(?<!\b[A-Z]\.)(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!St\.)\s+|\n+")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
 _LIGHT_WORDS = frozenset(
     map(
