@@ -141,6 +141,13 @@ class MemoryEngine:
         self.embedded |= not skip_embedding and bool(batch)
         self.bm25 = self._features = None
 
+    def restore(self, rows: RowStore, dense: DenseIndex, bm25: Bm25Index, extracted: list[Extracted]) -> None:
+        """Take over what a cache kept of the same memories."""
+        self.rows.close()
+        self.rows, self.dense, self.bm25, self.extracted = rows, dense, bm25, extracted
+        self.embedded = bool(len(dense)) and bool(dense.vectors().any())
+        self._features = None
+
     def give_feedback(self, memory_id: str, value: float) -> None:
         """Tell that a memory helped (above zero) or misled (below); it adds up over time.
 
@@ -163,7 +170,7 @@ class MemoryEngine:
         ordered, signals, ranking_notes = self._order(asked, sources, limit)
         ended = time.perf_counter()
         memories = self.rows.at([position for position, _ in ordered])
-        ranks = _ranks(sources)
+        ranks = _ranks(sources, {position for position, _ in ordered})
         hits = tuple(
             Hit(memory, score, signals[position], ranks.get(position, {}))
             for (position, score), memory in zip(ordered, memories, strict=True)
@@ -233,11 +240,12 @@ def _merge(sources: Sources) -> list[tuple[int, float]]:
     return list(merged.items())
 
 
-def _ranks(sources: Sources) -> dict[int, dict[str, int]]:
-    ranks: dict[int, dict[str, int]] = {}
+def _ranks(sources: Sources, wanted: set[int]) -> dict[int, dict[str, int]]:
+    ranks: dict[int, dict[str, int]] = {position: {} for position in wanted}
     for name, found in sources.rankings.items():
         for rank, (position, _) in enumerate(found, start=1):
-            ranks.setdefault(position, {})[name] = rank
+            if position in wanted:
+                ranks[position][name] = rank
     return ranks
 
 

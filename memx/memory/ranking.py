@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Doubles = np.ndarray[Any, np.dtype[np.float64]]
 
 #: MMR orders this many of the best candidates.
-MMR_POOL = 100
+MMR_POOL = 60
 REDUNDANCY = "redundancy"
 
 
@@ -55,7 +55,7 @@ class Weights:
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
-    redundancy: float = 0.5
+    redundancy: float = 2.0
 
     def __post_init__(self) -> None:
         known = default_weights()
@@ -83,36 +83,38 @@ def rank(query: Query, features: Features, candidates: Iterable[int], weights: W
     order = np.argsort(-score, kind="stable")
     pool = order[: max(MMR_POOL, limit)]
     vectors = query.indexes.dense.rows(positions[pool].tolist()) if query.indexes.embedded else None
-    picked, redundancy = _mmr(score[pool], vectors, weights.redundancy)
+    picked, redundancy = _mmr(score[pool], vectors, weights.redundancy, limit)
     ranked: list[Ranked] = []
     best = 0.0
-    for place in picked[:limit]:
-        index = pool[place]
-        mmr_score = float(score[index] - weights.redundancy * redundancy[place])
+    shown = np.stack([*values.values(), score])[:, pool].T.tolist()
+    for place, repeated in zip(picked, redundancy, strict=True):
+        *parts, total = shown[place]
+        mmr_score = total - weights.redundancy * repeated
         best = mmr_score if not ranked else best
         final = math.exp(mmr_score - best)
-        signals = {name: float(value[index]) for name, value in values.items()}
-        signals |= {REDUNDANCY: float(redundancy[place]), "score": float(score[index]), "mmr_score": mmr_score}
-        ranked.append(Ranked(int(positions[index]), final, {**signals, "final_score": final}, place + 1))
+        signals = dict(zip(values, parts, strict=True))
+        signals |= {REDUNDANCY: repeated, "score": total, "mmr_score": mmr_score, "final_score": final}
+        ranked.append(Ranked(int(positions[pool[place]]), final, signals, place + 1))
     moves = [abs(now - one.rank_before_mmr) for now, one in enumerate(ranked, start=1)]
     mmr = {"moved": sum(1 for move in moves if move), "largest_move": max(moves, default=0), "pool": len(pool)}
     return Ranking(tuple(ranked), mmr)
 
 
-def _mmr(score: Doubles, vectors: Floats | None, weight: float) -> tuple[list[int], Doubles]:
-    """Indexes in the order picked, and the redundancy of each index when it was picked; scores come best first."""
+def _mmr(score: Doubles, vectors: Floats | None, weight: float, limit: int) -> tuple[list[int], list[float]]:
+    """The first ``limit`` indexes in the order picked, each with its redundancy then; scores come best first."""
     import numpy as np
 
-    redundancy = np.zeros(len(score), dtype=np.float64)
     if vectors is None or weight <= 0:
-        return list(range(len(score))), redundancy
-    similar = vectors @ vectors.T
-    left = np.ones(len(score), dtype=bool)
-    picked: list[int] = []
-    for _ in range(len(score)):
-        value = np.where(left, score - weight * redundancy, -np.inf)
-        best = int(np.argmax(value))
+        picked = list(range(min(limit, len(score))))
+        return picked, [0.0] * len(picked)
+    left = score.copy()
+    similar = np.zeros(len(score), dtype=np.float64)
+    picked, redundancy = [], []
+    for _ in range(min(limit, len(score))):
+        best = int(np.argmax(left - weight * similar))
         picked.append(best)
-        left[best] = False
-        redundancy[left] = np.maximum(redundancy[left], similar[best][left])
+        redundancy.append(float(similar[best]))
+        left[best] = -np.inf
+        # One product per pick: cheaper than all pairs at once, for which BLAS would wake its threads.
+        np.maximum(similar, vectors @ vectors[best], out=similar)
     return picked, redundancy

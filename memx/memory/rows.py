@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 _SCHEMA = """CREATE TABLE IF NOT EXISTS memories (
-  position INTEGER PRIMARY KEY, memory_id TEXT NOT NULL UNIQUE, text TEXT NOT NULL, created_at TEXT,
-  thread TEXT NOT NULL, attributes TEXT NOT NULL, metadata TEXT NOT NULL, feedback REAL NOT NULL DEFAULT 0)"""
-_COLUMNS = "memory_id, text, created_at, thread, attributes, metadata"
+  position INTEGER PRIMARY KEY, memory_id NOT NULL UNIQUE, text NOT NULL, created_at TEXT, thread NOT NULL,
+  attributes_metadata TEXT NOT NULL, feedback REAL NOT NULL DEFAULT 0)"""
+_COLUMNS = "memory_id, text, created_at, thread, attributes_metadata"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,13 @@ class RowStore:
         self._connection = sqlite3.connect(path or ":memory:", check_same_thread=False)
         with self._connection:
             self._connection.execute(_SCHEMA)
-        row = self._connection.execute("SELECT COUNT(*), COALESCE(MAX(position), -1) FROM memories").fetchone()
-        if row[0] != row[1] + 1:
+        self._count = self._counted()
+
+    def _counted(self) -> int:
+        count, last = self._connection.execute("SELECT COUNT(*), COALESCE(MAX(position), -1) FROM memories").fetchone()
+        if count != last + 1:
             raise sqlite3.DatabaseError("memories are missing between the first and the last")
-        self._count: int = row[0]
+        return int(count)
 
     def __len__(self) -> int:
         return self._count
@@ -63,16 +66,14 @@ class RowStore:
         for position, memory in enumerate(memories, start=self._count):
             at = memory.created_at.isoformat() if memory.created_at else None
             try:
-                # SQLite text is UTF-8, in which a lone surrogate has no form; JSON escapes carry it through.
-                given = (memory.memory_id, memory.text, memory.thread, dict(memory.attributes), dict(memory.metadata))
-                memory_id, text, thread, attributes, metadata = (json.dumps(part) for part in given)
+                more = json.dumps([dict(memory.attributes), dict(memory.metadata)])
             except TypeError as error:
                 raise ValueError(f"metadata of memory '{memory.memory_id}' is no JSON: {error}") from None
-            values.append((position, memory_id, text, at, thread, attributes, metadata))
+            values.append((position, _out(memory.memory_id), _out(memory.text), at, _out(memory.thread), more))
         try:
             with self._connection:
                 self._connection.executemany(
-                    f"INSERT INTO memories (position, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", values
+                    f"INSERT INTO memories (position, {_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", values
                 )
         except sqlite3.IntegrityError:
             raise ValueError(self._repeated(memories)) from None
@@ -82,7 +83,7 @@ class RowStore:
         seen: set[str] = set()
         for memory in memories:
             found = self._connection.execute(
-                "SELECT 1 FROM memories WHERE memory_id = ?", (json.dumps(memory.memory_id),)
+                "SELECT 1 FROM memories WHERE memory_id = ?", (_out(memory.memory_id),)
             ).fetchone()
             if found or memory.memory_id in seen:
                 return f"memory '{memory.memory_id}' is stored already"
@@ -115,7 +116,7 @@ class RowStore:
         """
         with self._connection:
             done = self._connection.execute(
-                "UPDATE memories SET feedback = feedback + ? WHERE memory_id = ?", (value, json.dumps(memory_id))
+                "UPDATE memories SET feedback = feedback + ? WHERE memory_id = ?", (value, _out(memory_id))
             )
         if not done.rowcount:
             raise KeyError(memory_id)
@@ -124,6 +125,18 @@ class RowStore:
         """The feedback of the memories that have any, by position."""
         rows = self._connection.execute("SELECT position, feedback FROM memories WHERE feedback != 0")
         return dict(rows.fetchall())
+
+    @classmethod
+    def copy_of(cls, path: Path) -> RowStore:
+        """The rows of a SQLite file, read into memory; the file is left alone."""
+        store = cls()
+        source = sqlite3.connect(path)
+        try:
+            source.backup(store._connection)
+        finally:
+            source.close()
+        store._count = store._counted()
+        return store
 
     def save_to(self, path: Path) -> None:
         """Write all rows to a new SQLite file."""
@@ -138,9 +151,21 @@ class RowStore:
         self._connection.close()
 
 
+def _out(text: str) -> str | bytes:
+    """The text as SQLite takes it: a lone surrogate has no form in its UTF-8, so such a text is kept as bytes."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+    return text
+
+
+def _in(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "surrogatepass")
+
+
 def _memory(row: Sequence[Any]) -> Memory:
-    memory_id, text, created_at, thread, attributes, metadata = row
+    memory_id, text, created_at, thread, more = row
+    attributes, metadata = json.loads(more)
     at = datetime.fromisoformat(created_at) if created_at else None
-    return Memory(
-        json.loads(memory_id), json.loads(text), at, json.loads(thread), json.loads(attributes), json.loads(metadata)
-    )
+    return Memory(_in(memory_id), _in(text), at, _in(thread), attributes, metadata)

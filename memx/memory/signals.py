@@ -67,13 +67,13 @@ def default_weights() -> dict[str, float]:
     return {found.name: found.weight for found in _REGISTRY.values()}
 
 
-@signal("semantic", 6.5)
+@signal("semantic", 6.6)
 def semantic(query: Query, features: Features) -> Floats:
     """Cosine of the embeddings."""
     return query.semantic
 
 
-@signal("token", 6.8)
+@signal("token", 6.6)
 def token(query: Query, features: Features) -> Floats:
     """BM25 as a share of the most that the query's words can score."""
     return query.token
@@ -96,7 +96,7 @@ def phrase(query: Query, features: Features) -> Floats:
     return share
 
 
-@signal("graph", 3.5)
+@signal("graph", 3.8)
 def graph(query: Query, features: Features) -> Floats:
     """Activation that reaches a text from its neighbours in the thread and from the entities that the query names.
 
@@ -120,14 +120,14 @@ def graph(query: Query, features: Features) -> Floats:
     return reached
 
 
-@signal("thread", 7.8)
+@signal("thread", 8.0)
 def thread(query: Query, features: Features) -> Floats:
     """BM25 share of the whole thread that the text stands in."""
     shares: Floats = features.threads.shares(query.stems)[features.thread]
     return shares
 
 
-@signal("attribute_boost", 5.8)
+@signal("attribute_boost", 5.9)
 def attribute_boost(query: Query, features: Features) -> Floats:
     """What the query asks for by attribute: the speaker, a kind of answer, a time.
 
@@ -160,7 +160,7 @@ def attribute_boost(query: Query, features: Features) -> Floats:
     return total
 
 
-@signal("importance", 6.2)
+@signal("importance", 6.6)
 def importance(query: Query, features: Features) -> Floats:
     """How much a text says, whatever is asked: 0.9 by the logarithm of its words, 0.1 for being no question."""
     import numpy as np

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
 
-from memx import errors
 from memx.adapters.contract import MemoryAdapter
 from memx.adapters.systems.verbatim import fact_of, memories_of
-from memx.memory.embedding import Embedder, minilm
+from memx.errors import AdapterError, InputError, UnknownNameError, UsageError
+from memx.memory.case_cache import CaseCache
+from memx.memory.embedders import embedder_named
+from memx.memory.embedding import Embedder
 from memx.memory.embedding_cache import CachedEmbedder
-from memx.memory.engine import Hit, MemoryEngine
+from memx.memory.engine import MODES, Hit, MemoryEngine
+from memx.memory.ranking import REDUNDANCY, Weights
+from memx.memory.rows import Memory
 from memx.model import QueryResult, Retrieved, Session, Snapshot
+
+#: So many memories wait to be indexed at once; more are indexed as they come, and no cache of their case is read.
+MOST_WAITING = 2000
+
+
+@dataclass
+class _Entity:
+    """One isolated memory and what is not indexed yet."""
+
+    engine: MemoryEngine
+    waiting: list[Memory] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
 
 
 class LocalMemory(MemoryAdapter):
@@ -18,51 +38,165 @@ class LocalMemory(MemoryAdapter):
 
     Options:
         mode: ``dense``, ``bm25``, ``raw``, ``fusion`` or ``full``.
+        embedder: ``minilm``, ``st:NAME`` (sentence-transformers) or ``openai:NAME`` (an endpoint).
+        weights: a JSON file of signal weights, as ``{"semantic": 6.5, ...}``, for mode ``full``.
         timeout_s: how long a query waits for its workers, in seconds.
+        workers: threads that extract entities and attributes; 0 extracts without threads.
+        batch_size: texts embedded and written at a time.
+        skip_embedding: store without vectors.
+        case_cache: keep and read whole indexed cases.
+        rebuild_cache: read no cached case; write each anew.
+        dataset_sha256: of the dataset's file; a cached case of another is not read.
     """
 
     name = "local"
     version = "1"
+    OPTIONS: ClassVar[Mapping[str, Any]] = {
+        "mode": "fusion",
+        "embedder": "minilm",
+        "weights": "",
+        "timeout_s": 30.0,
+        "workers": 4,
+        "batch_size": 1000,
+        "skip_embedding": False,
+        "case_cache": True,
+        "rebuild_cache": False,
+        "dataset_sha256": "",
+    }
 
-    def __init__(self, mode: str = "fusion", timeout_s: float | str = 30.0, **options: Any) -> None:
-        if options:
-            raise errors.UnknownNameError("option of adapter local", next(iter(options)), ("mode", "timeout_s"))
-        self.mode = mode
-        self.timeout_s = float(timeout_s)
-        self._engines: dict[str, MemoryEngine] = {}
+    def __init__(self, **options: Any) -> None:
+        unknown = next((name for name in options if name not in self.OPTIONS), None)
+        if unknown is not None:
+            raise UnknownNameError("option of adapter local", unknown, self.OPTIONS)
+        given = {name: _typed(name, options.get(name, default), default) for name, default in self.OPTIONS.items()}
+        if given["mode"] not in MODES:
+            raise UnknownNameError("retrieval mode", given["mode"], MODES)
+        self.options: Mapping[str, Any] = given
+        self._weights = read_weights(Path(given["weights"])) if given["weights"] else Weights()
+        self._entities: dict[str, _Entity] = {}
         self._embedder: Embedder | None = None
 
+    def describe(self) -> Mapping[str, Any]:
+        """The embedding model and the retrieval mode, for the manifest."""
+        signature = embedder_named(self.options["embedder"]).signature
+        return {
+            "embedder": signature.model,
+            "embedding_dimension": signature.dimension,
+            "embedding_sha256": signature.sha256,
+            "retrieval_mode": self.options["mode"],
+            "sources": list(MODES[self.options["mode"]].workers),
+            "ranking": MODES[self.options["mode"]].ranking,
+        }
+
     def ingest_session(self, session: Session) -> None:
-        try:
-            self._engine(session.entity_id).insert_batch(memories_of(session))
-        except ValueError as error:
-            raise errors.AdapterError(f"session {session.session_id} cannot be stored: {error}") from error
+        memories = memories_of(session)
+        entity = self._entity(session.entity_id)
+        for memory in memories:
+            if memory.memory_id in entity.ids:
+                raise AdapterError(
+                    f"session {session.session_id} cannot be stored: memory '{memory.memory_id}' is stored already",
+                    "Ingest each session once, or reset the entity first.",
+                )
+            entity.ids.add(memory.memory_id)
+        entity.waiting.extend(memories)
+        if len(entity.waiting) > MOST_WAITING:
+            self._index(entity)
+
+    def wait_until_ready(self, entity_id: str, timeout_s: float) -> None:
+        if entity_id in self._entities:
+            self._index(self._entities[entity_id])
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        recall = self._engine(entity_id).recall(query, top_k)
+        entity = self._entity(entity_id)
+        self._index(entity)
+        recall = entity.engine.recall(query, top_k)
         return QueryResult(tuple(_retrieved(hit) for hit in recall.hits), declared=recall.diagnostics)
 
     def export_state(self, entity_id: str) -> Snapshot:
-        engine = self._engines.get(entity_id)
-        return Snapshot(entity_id, tuple(fact_of(memory) for memory in engine.rows.all()) if engine else ())
+        entity = self._entities.get(entity_id)
+        if entity is None:
+            return Snapshot(entity_id, ())
+        memories = [*entity.engine.rows.all(), *entity.waiting]
+        return Snapshot(entity_id, tuple(fact_of(memory) for memory in memories))
 
     def reset(self, entity_id: str) -> None:
-        engine = self._engines.pop(entity_id, None)
-        if engine is not None:
-            engine.rows.close()
+        entity = self._entities.pop(entity_id, None)
+        if entity is not None:
+            entity.engine.rows.close()
 
     def close(self) -> None:
-        for entity_id in list(self._engines):
+        for entity_id in list(self._entities):
             self.reset(entity_id)
         if isinstance(self._embedder, CachedEmbedder):
             self._embedder.close()
 
-    def _engine(self, entity_id: str) -> MemoryEngine:
-        if entity_id not in self._engines:
+    def _entity(self, entity_id: str) -> _Entity:
+        if entity_id not in self._entities:
             if self._embedder is None:
-                self._embedder = minilm() if self.cache_dir is None else CachedEmbedder(minilm(), self.cache_dir)
-            self._engines[entity_id] = MemoryEngine(self._embedder, self.mode, self.timeout_s)
-        return self._engines[entity_id]
+                model = embedder_named(self.options["embedder"])
+                self._embedder = model if self.cache_dir is None else CachedEmbedder(model, self.cache_dir)
+            engine = MemoryEngine(self._embedder, self.options["mode"], self.options["timeout_s"], self._weights)
+            self._entities[entity_id] = _Entity(engine)
+        return self._entities[entity_id]
+
+    def _index(self, entity: _Entity) -> None:
+        if not entity.waiting:
+            return
+        waiting, options = entity.waiting, self.options
+        cache = self._case_cache() if not len(entity.engine.rows) and len(waiting) <= MOST_WAITING else None
+        if cache is None or not cache.load(entity.engine, waiting):
+            entity.engine.insert_batch(
+                waiting,
+                batch_size=max(1, options["batch_size"]),
+                skip_embedding=options["skip_embedding"],
+                parallel_extract=options["workers"] > 0,
+                max_workers=options["workers"],
+            )
+            if cache is not None:
+                cache.save(entity.engine, waiting)
+        entity.waiting = []
+
+    def _case_cache(self) -> CaseCache | None:
+        if self.cache_dir is None or not self.options["case_cache"] or self.options["skip_embedding"]:
+            return None
+        return CaseCache(self.cache_dir / "cases", self.options["dataset_sha256"], self.options["rebuild_cache"])
+
+
+def read_weights(path: Path) -> Weights:
+    """Signal weights from a JSON file: a flat object of numbers; ``redundancy`` among them is MMR's.
+
+    Raises:
+        InputError: the file is missing, no JSON, or no object.
+        UsageError: it names what is no signal, or gives no number.
+    """
+    try:
+        values = json.loads(path.read_text())
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", "Give a JSON file of weights.", path=path) from None
+    except ValueError as error:
+        raise InputError(f"is no JSON: {error}", 'Give an object such as {"semantic": 6.5}.', path=path) from None
+    if not isinstance(values, dict):
+        raise InputError("is no JSON object", 'Give an object such as {"semantic": 6.5}.', path=path)
+    redundancy = values.pop(REDUNDANCY, Weights().redundancy)
+    if isinstance(redundancy, bool) or not isinstance(redundancy, int | float):
+        raise UsageError(f"the weight of {REDUNDANCY} is no number: {redundancy!r}")
+    return Weights(values, float(redundancy))
+
+
+def _typed(name: str, value: Any, default: Any) -> Any:
+    """An option's value in the type of its default; the command line gives texts."""
+    try:
+        if isinstance(default, bool):
+            if isinstance(value, bool):
+                return value
+            return {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}[str(value).lower()]
+        typed = type(default)(value)
+        if isinstance(default, int | float) and typed < 0:
+            raise ValueError
+    except (KeyError, ValueError, TypeError):
+        kind = "on or off" if isinstance(default, bool) else f"a {type(default).__name__} of at least 0"
+        raise UsageError(f"option {name} of adapter local is {kind}, not {value!r}") from None
+    return typed
 
 
 def _retrieved(hit: Hit) -> Retrieved:
