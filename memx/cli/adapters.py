@@ -41,8 +41,9 @@ def show(name: str) -> None:
     found = adapter_class(name)
     click.echo(f"{name}  ({found.__module__}:{found.__qualname__})")
     click.echo(safe(inspect.cleandoc(found.__doc__ or ""), newlines=True))
-    options = [p for p in inspect.signature(found.__init__).parameters.values() if p.name != "self"]
-    rows = [[p.name, repr(p.default)] for p in options if p.kind is not p.VAR_KEYWORD]
+    parameters = inspect.signature(found.__init__).parameters.values()
+    named = {p.name: p.default for p in parameters if p.name != "self" and p.kind is not p.VAR_KEYWORD}
+    rows = [[name, repr(default)] for name, default in {**named, **found.OPTIONS}.items()]
     click.echo("")
     click.echo(table(["option", "default"], rows) if rows else "It takes no options.")
     flags = [flag for flag in ("deep_query", "shares_entity_ids", "ignores_top_k", "sees_gold") if getattr(found, flag)]

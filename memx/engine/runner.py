@@ -124,7 +124,7 @@ class Runner:
         thread = AdapterThread(name, self._stop)
 
         def start() -> Mapping[str, Any]:
-            adapter = adapter_class(**settings.adapter_options)
+            adapter = adapter_class(**self._adapter_options())
             try:
                 return dict(adapter.describe())
             finally:
@@ -142,6 +142,12 @@ class Runner:
             raise AdapterError(f"adapter '{name}' cannot start: {type(error).__name__}: {error}") from None
         finally:
             thread.end()
+
+    def _adapter_options(self) -> dict[str, Any]:
+        known = {"dataset_sha256": self._parts.dataset.info.sha256}
+        return {name: v for name, v in known.items() if name in self._parts.adapter.OPTIONS} | dict(
+            self._settings.adapter_options
+        )
 
     def _begin(self, adapter_facts: Mapping[str, Any]) -> tuple[str, set[str]]:
         settings, parts, writer = self._settings, self._parts, self._writer
@@ -242,7 +248,7 @@ class Runner:
         return Workshop(
             settings=self._settings,
             adapter_class=self._parts.adapter,
-            adapter_options=self._settings.adapter_options,
+            adapter_options=self._adapter_options(),
             cache_dir=cache,
             writer=self._writer,
             judge=self._parts.judge,
