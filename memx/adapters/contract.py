@@ -26,8 +26,8 @@ class MemoryAdapter(ABC):
         shares_entity_ids: the data is keyed by the dataset's own ids; they arrive unchanged.
         ignores_top_k: a query returns as much as it likes and all of it reaches the candidate (controls such as
             ``full-context``).
-        OPTIONS: its options with their defaults, for ``memx adapters show``; where ``dataset_sha256`` is one of them, the
-            harness gives the checksum of the dataset, so that caches can be told apart.
+        OPTIONS: its options with their defaults, for ``memx adapters show``; where ``dataset_sha256`` is one of them,
+            the harness gives the checksum of the dataset, so that caches can be told apart.
         sees_gold: the harness hands the gold over through :meth:`show_gold` (only for controls such as ``oracle``).
     """
 
