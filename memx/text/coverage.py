@@ -6,23 +6,24 @@ answer that only repeats the question, or only agrees in tone, must not pass.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 from memx.text.lists import item_spans, quoted
 from memx.text.polarity import negated
+from memx.text.sentences import sentence_spans
 from memx.text.synonyms import groups_of, key_of, phrase_at
 from memx.text.words import stem, stop_words, words
 
 ASKED = 0.25  # weight of a word that stands in the question
 LIGHT = 0.4  # weight of a word that says little
+_LONG = 60  # content words from which a text is long: more than anyone needs to answer a question
 _SPELLING = 85  # rapidfuzz ratio from which two words of five letters or more are one, misspelled: one edit in seven
 
 _WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?;])(?<!\b[A-Z]\.)(?<!Dr\.)(?<!Mr\.)(?<!Ms\.)(?<!Mrs\.)(?<!St\.)\s+|\n+")
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
 _LIGHT_WORDS = frozenset(
     map(
@@ -106,18 +107,23 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
     if not denies(phrase) and not denies(question):
         hits = [[token for token in hit if not negated(text, token.span)] for hit in hits]
     windows = _windows(text)
-    if len(said) > LONG:
+    if len(said) > _LONG:
         windows = _on_topic(windows, said, question)
-    shares, found, missing, spans, longest = [], [], [], [], 0
+    shares: list[float] = []
+    found: list[str] = []
+    missing: list[str] = []
+    spans: list[tuple[int, int]] = []
+    longest = 0
     for start, end in item_spans(phrase):
         item = [(token, hit) for token, hit in zip(wanted, hits, strict=True) if start <= token.span[0] < end]
         if not item:
             continue
         longest = max(longest, sum(len(token.key) > 1 for token, _ in item))
         weights = [_weight(token, asked) for token, _ in item]
-        best, chosen = 0.0, [None] * len(item)
+        best = 0.0
+        chosen: list[Token | None] = [None] * len(item)
         for low, high in windows:
-            inside = [next((t for t in hit if low <= t.span[0] < high), None) for _, hit in item]
+            inside = [next((token for token in hit if low <= token.span[0] < high), None) for _, hit in item]
             share = sum(weight for weight, token in zip(weights, inside, strict=True) if token) / sum(weights)
             if share > best:
                 best, chosen = share, inside
@@ -210,9 +216,6 @@ def _glued(long: str, short: str) -> bool:
     return rest != long and len(rest) > 1 and rest in stop_words()
 
 
-LONG = 60
-
-
 def _on_topic(windows: list[tuple[int, int]], said: tuple[Token, ...], question: str) -> list[tuple[int, int]]:
     """Of a long text the windows that speak of what was asked, names left out: they are called out anywhere."""
     about = stems_of(token for token in content(question) if not token.text[0].isupper())
@@ -223,8 +226,7 @@ def _on_topic(windows: list[tuple[int, int]], said: tuple[Token, ...], question:
 
 
 def _windows(text: str) -> list[tuple[int, int]]:
-    cuts = [0, *(match.end() for match in _SENTENCE_END.finditer(text)), len(text)]
-    spans = [(start, end) for start, end in itertools.pairwise(cuts) if start < end]
+    spans = sentence_spans(text)
     if len(spans) <= 2:
         return [(0, len(text))]
-    return [(spans[i][0], spans[i + 1][1]) for i in range(len(spans) - 1)]
+    return [(first[0], second[1]) for first, second in pairwise(spans)]

@@ -13,7 +13,7 @@ _NEGATOR = re.compile(
     )\b""",
     re.VERBOSE,
 )
-# Where a negation stops: the sentence, a contrast, a new clause. A comma alone may go on with a list that is all denied.
+# Where a negation stops: the sentence, a contrast, a new clause. A comma alone may go on with a list, all denied.
 _CLAUSE_END = re.compile(
     r"[.!?;:\n]|\b(?:but|however|although|though|while|because|instead(?!\s+of)|yet)\b"
     r"|,\s*(?:and\s+|so\s+)?(?:(?:i|you|he|she|it|we|they|who|which|where|that|this|there)\b|only|just|rather)"
@@ -24,12 +24,21 @@ _EMPTY_NEGATION = re.compile(
 )
 _SCOPE = 100  # characters a negation reaches at most; longer clauses hold other matters
 
-_HEDGE = r"(?:(?:most\s+)?likely|probably|possibly|perhaps|definitely|absolutely|certainly|i\s+think|i\s+would\s+say)"
-_YES = re.compile(rf"\W*(?:{_HEDGE}\W+)?(?:yes|yeah|yep|yup|correct|true|(?:most\s+)?likely\W*$|{_HEDGE}\W*$)\b")
+_HEDGE = (
+    r"(?:(?:most\s+)?likely|probably|presumably|hopefully|possibly|perhaps|definitely|absolutely|certainly|i\s+think"
+    r"|i\s+would\s+say)"
+)
+_YES = re.compile(
+    rf"""\W*(?:
+        (?:{_HEDGE}\W+)?(?:(?:yes|yeah|yep|yup)\b | (?:correct|true)\b(?=\W*(?:$|[.,;!])) | yes(?!ter)(?=[a-z]{{4}}))
+      | {_HEDGE}\W*$
+    )""",
+    re.VERBOSE,
+)
 _NO = re.compile(
     rf"""\W*(?:
         {_HEDGE}\s+not\b
-      | (?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false)\b
+      | (?:{_HEDGE}\W+)?(?:no|nope|nah|not\s+really|not\s+likely|unlikely|false(?=\W*(?:$|[.,;!])))\b
         (?!\s+(?:one|longer|doubt|\w+er\s+than|evidence|information|mention|record|specific)\b)
     )""",
     re.VERBOSE,
@@ -69,7 +78,9 @@ _LOWER = {upper: upper + 32 for upper in range(ord("A"), ord("Z") + 1)}
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 
 
-_DENIAL = re.compile(r"\W*(?:(?:it|that|this|these|those|the\s+answer)(?:['’]s|\s+(?:is|was|are|were))\s+)?not\b(?!\s+only)|\W*(?:it|that)\s+\w+n['’]t\b")
+_DENIAL = re.compile(
+    r"\W*(?:(?:it|that|this|these|those|the\s+answer)(?:['’]s|\s+(?:is|was|are|were))\s+)?not\b(?!\s+only)|\W*(?:it|that)\s+\w+n['’]t\b"
+)
 
 
 class Stance(StrEnum):

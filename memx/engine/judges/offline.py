@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from memx.engine.judges.contract import Judge, JudgeItem
 from memx.model import CandidateSource, Decider, Outcome, Verdict
-from memx.text.answers import match_answer
-from memx.text.polarity import is_refusal
+from memx.text.answers import match_answer, match_refusal
 
 
 class OfflineJudge(Judge):
     """Judges answers by normalised values, dates, numbers, lists, negation, yes and no, refusals and synonyms.
 
-    An abstention question is passed by a refusal only. A retrieval-only candidate is judged by whether the needed
-    evidence was retrieved, and, since retrieved text cannot refuse, is UNJUDGED where a refusal is the right answer. An
-    empty answer fails, also there: who says nothing has refused nothing.
+    An abstention question is passed by a refusal, or by denying what it takes for granted. A retrieval-only candidate
+    is judged by whether the needed evidence was retrieved, and, since retrieved text cannot refuse, is UNJUDGED where a
+    refusal is the right answer. An empty answer fails, also there: who says nothing has refused nothing.
 
     Args:
         strict: UNJUDGED instead of a verdict that would be a guess.
@@ -26,28 +27,25 @@ class OfflineJudge(Judge):
         self.strict = strict
 
     def judge(self, item: JudgeItem) -> Verdict:
-        """The verdict on one answered question; never raises for any text."""
+        """The verdict on one answered question; never raises, whatever the texts hold."""
         question, candidate = item.question, item.candidate
         if candidate.source is CandidateSource.RETRIEVED:
             if question.abstention:
                 return self._verdict(
-                    Outcome.UNJUDGED, "retrieved text cannot refuse, and a refusal was the right answer"
+                    Outcome.UNJUDGED, "a refusal was the right answer, and retrieved text cannot refuse"
                 )
             from memx.engine.judges.retrieval import judge_retrieved
 
             return judge_retrieved(item)
-        if not candidate.text.strip():
-            return self._verdict(Outcome.FAIL, "no answer was given")
         if question.abstention:
-            if is_refusal(candidate.text):
-                return self._verdict(Outcome.PASS, "the answer says that this is not known, which is right")
-            return self._verdict(
-                Outcome.FAIL, "the answer asserts something; the right answer is that this is not known"
-            )
-        found = match_answer(question.text, question.gold, candidate.text, question.asked_at)
+            found = match_refusal(question.text, candidate.text, str(question.metadata.get("trap") or ""))
+        else:
+            found = match_answer(question.text, question.gold, candidate.text, question.asked_at)
+            if "preference" in question.category:  # LongMemEval: the gold is a rubric, no answer
+                found = replace(found, sure=False)
         if self.strict and not found.sure:
-            leaning = "would pass" if found.holds else "would fail"
-            return self._verdict(Outcome.UNJUDGED, f"not sure, {leaning}: {found.why}")
+            leaning = "it would pass" if found.holds else "it would fail"
+            return self._verdict(Outcome.UNJUDGED, f"the rules are not sure ({leaning}): {found.why}")
         return self._verdict(Outcome.PASS if found.holds else Outcome.FAIL, found.why)
 
     def _verdict(self, outcome: Outcome, why: str) -> Verdict:

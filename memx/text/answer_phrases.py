@@ -1,0 +1,89 @@
+"""Gold answers in words: whether an answer says enough of one, and nothing against it."""
+
+from __future__ import annotations
+
+import re
+
+from memx.text.answer_values import Match, wrong_number
+from memx.text.coverage import Coverage, alike, content, cover, stems_of
+from memx.text.lists import items
+from memx.text.sentences import sentence_at
+from memx.text.words import words
+
+# Shares of a gold answer that must be said; a "half" lies between its neighbours so that a tie does not decide.
+_NAMES = 0.75  # nearly all of a list of names: each is a fact of its own
+_MOST = 0.55  # more than half of another list, or of a word or two
+_HALF = 0.5  # half of a phrase of three to five words
+_LONG = 0.33  # a third of a longer one: the longer a gold answer, the more of it is explanation
+_PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
+
+_REASON = re.compile(r";|,?\s+(?:because|since)\s")
+_OPENING = re.compile(r"^(?:and\s+)?(?:the\s+|an?\s+)?[\"'“]?", re.IGNORECASE)
+
+
+def match_phrase(question: str, gold: str, answer: str) -> Match:
+    """Compare by the words, names and list items of the gold answer."""
+    head = _without_reason(gold)
+    best = max((cover(question, choice, answer) for choice in _choices(head)), key=lambda found: found.share)
+    if head != gold and best.weighty == 0:
+        best = max(best, cover(question, gold, answer), key=lambda found: found.share)
+    needed = _needed(best, head)
+    missing = ", ".join(best.missing[:4])
+    if best.share < needed and not _is_part(best, needed, question, head, answer):
+        return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2)
+    wrong = wrong_number(head, answer)
+    if wrong:
+        return Match(False, wrong)
+    if _left_open(question, gold, answer, best):
+        return Match(False, f"the answer leaves open whether {', '.join(best.found[:3])} or something else")
+    why = f"the answer has {', '.join(best.found[:6])}"
+    return Match(True, f"{why}; it lacks {missing}" if missing else why, sure=best.share >= _NAMES)
+
+
+def _without_reason(gold: str) -> str:
+    """The gold answer without the reason it adds ("National park; she likes the outdoors")."""
+    reason = _REASON.search(gold)
+    return gold[: reason.start()] if reason and words(gold[: reason.start()]) else gold
+
+
+def _choices(gold: str) -> list[str]:
+    """The answers that a short "A or B" allows, each right by itself; else the gold answer alone."""
+    parts = re.split(r"\s+or\s+", gold)
+    return parts if len(parts) == 2 and all(words(part) and len(part.split()) <= 3 for part in parts) else [gold]
+
+
+def _needed(best: Coverage, gold: str) -> float:
+    if best.listed and all(_OPENING.sub("", item)[:1].isupper() for item in items(gold)):
+        return _NAMES
+    if best.weighty > 5:
+        return _LONG
+    return _MOST if best.listed or best.weighty <= 2 else _HALF
+
+
+def _is_part(best: Coverage, needed: float, question: str, gold: str, answer: str) -> bool:
+    """True when the answer gives some items of a list, and every item it gives is one of them or was asked about."""
+    if not best.listed or needed == _NAMES or best.share < _PART:
+        return False
+    known = (*content(gold), *content(question))
+    told = (content(item) for item in items(answer))
+    return all(not item or any(alike(token, mine) for token in item for mine in known) for item in told)
+
+
+def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:
+    """True when "or" sets what was found beside something else: "tea or coffee" answers nothing."""
+    if not best.spans:
+        return False
+    asked, wanted = stems_of(content(question)), content(gold)
+    low, high = min(start for start, _ in best.spans), max(end for _, end in best.spans)
+    for match in re.finditer(r"\bor\b", answer):
+        start, end = sentence_at(answer, match.start())
+        if start <= low and high <= match.start():
+            other = answer[match.end() : end]
+        elif match.end() <= low and high <= end:
+            other = answer[start : match.start()]
+        else:
+            continue
+        told = [token for token in content(other) if token.key not in asked]
+        if told and not any(alike(token, mine) for token in told for mine in wanted):
+            return True
+    return False

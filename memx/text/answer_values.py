@@ -1,0 +1,158 @@
+"""Gold answers that are a date or a number: whether an answer gives the same one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from memx.text.dates import DateRelation, DateValue, dates_in
+from memx.text.numbers import NumberValue, numbers_in
+from memx.text.polarity import negated
+from memx.text.sentences import sentence_at
+from memx.text.words import stem, stop_words, words
+
+_FILLERS = frozenset(
+    words("around about approximately since until ago late early mid in on at by of the a an old time times")
+)
+# "GOLD or something else" leaves the answer open; "3 or so" and "2022 or earlier" do not.
+_OR_AFTER = re.compile(
+    r"(?:\s+\w+){0,3}?[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE
+)
+_OR_BEFORE = re.compile(r"\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Whether the answer holds the gold, why, and whether that is sure enough not to be a guess."""
+
+    holds: bool
+    why: str
+    sure: bool = True
+
+
+def match_values(question: str, gold: str, answer: str, anchor: datetime | date | None) -> Match | None:
+    """Compare by date or number; None where the gold answer is neither, or says more than that."""
+    dates = dates_in(gold)
+    if dates and _nothing_else(gold, [value.span for value in dates], question):
+        return _match_dates(question, dates, answer, anchor)
+    numbers = numbers_in(gold)
+    if numbers and not dates and _nothing_else(gold, [value.span for value in numbers], question, numbers):
+        return _match_numbers(numbers, answer)
+    return None
+
+
+def wrong_number(gold: str, answer: str) -> str:
+    """Which number of a longer gold the answer gives otherwise: another of the same things, or the same of others.
+
+    Empty when it gives none otherwise. Ordinals and a lone "one" are left to the words around them.
+    """
+    given = numbers_in(answer)
+    for wanted in numbers_in(gold):
+        if wanted.kind == "ordinal" or wanted.text.lower() in ("one", "a"):
+            continue
+        same_things = [number for number in given if number.kind == wanted.kind and _same_unit(number, wanted)]
+        if same_things and not any(_equal(wanted, number) for number in same_things):
+            return f"the answer's number {same_things[0].text} is not {wanted.text}"
+        same_number = [number for number in given if number.kind == wanted.kind == "count" and _equal(wanted, number)]
+        if same_number and wanted.unit and not any(_same_unit(number, wanted) for number in same_number):
+            return f"the answer counts {same_number[0].text} {same_number[0].unit}, not {wanted.text} {wanted.unit}"
+    return ""
+
+
+def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units: tuple[NumberValue, ...] = ()) -> bool:
+    """True when outside the spans stand only fillers, counted units and words of the question."""
+    rest = "".join(" " if any(start <= i < end for start, end in spans) else char for i, char in enumerate(text))
+    known = _FILLERS | stop_words() | set(words(question)) | {number.unit for number in units}
+    return all(word in known for word in words(rest))
+
+
+# ------------------------------------------------------------------------------------------------------------ dates
+
+
+def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anchor: datetime | date | None) -> Match:
+    given = dates_in(answer, anchor)
+    asked = dates_in(question)
+    given = tuple(day for day in given if not any(day.relation(a) is DateRelation.SAME for a in asked)) or given
+    if not given:
+        return Match(False, f"no date in the answer; {wanted[0].text} was expected")
+    # Long answers go on to other dates: the first sentence that names one gives the answer.
+    first_end = sentence_at(answer, given[0].span[0])[1]
+    leading = [value for value in given if value.span[0] < first_end]
+    fitting = [value for value in leading if any(_same_time(day, value) for day in wanted)]
+    held = [day for day in wanted if any(_same_time(day, value) for value in leading)]
+    if not fitting or len(held) * 2 < len(wanted):
+        return Match(False, f"the answer's date {leading[0].text} does not fit {wanted[0].text}")
+    fits = fitting[0]
+    if negated(answer, fits.span):
+        return Match(False, f"the answer denies the date {fits.text}")
+    near = [value for value in leading if value in fitting or (value.gap_days(fits) <= 1 and not value.yearless)]
+    if _left_open(answer, fits.span, [value.span for value in near]):
+        return Match(False, f"the answer leaves open whether {fits.text} or something else")
+    return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}", sure=len(leading) == len(fitting))
+
+
+def _same_time(gold: DateValue, given: DateValue) -> bool:
+    if given.yearless and gold.unit in ("year", "decade", "season"):
+        return False
+    relation = given.relation(gold)
+    if relation is DateRelation.DISJOINT:
+        # Weeks and weekends have loose edges: a day beside one still means it.
+        return gold.unit in ("week", "weekend") and given.unit == "day" and given.gap_days(gold) <= 1
+    if relation is DateRelation.CONTAINS:
+        # No more than twice as wide, for a coarser period is no answer; "early August" may be said as August.
+        return given.days <= 2 * gold.days + 1 or (gold.unit == "days" and given.unit == "month")
+    return True
+
+
+# ---------------------------------------------------------------------------------------------------------- numbers
+
+
+def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
+    dates = dates_in(answer)
+    given = [
+        number
+        for number in numbers_in(answer)
+        if number.kind == "duration"
+        or not any(number.span[0] < d.span[1] and d.span[0] < number.span[1] for d in dates)
+    ]
+    comparable = [number for number in given if any(_same_kind(gold, number) for gold in wanted)]
+    if not comparable:
+        return Match(False, f"no number in the answer; {wanted[0].text} was expected")
+    first = comparable[0]
+    equal = [number for number in comparable if any(_equal(gold, number) for gold in wanted)]
+    if first not in equal or not all(any(_equal(gold, number) for number in equal) for gold in wanted):
+        return Match(False, f"the answer's number {first.text} is not {wanted[0].text}")
+    if negated(answer, first.span):
+        return Match(False, f"the answer denies {first.text}")
+    if _left_open(answer, first.span, [number.span for number in equal]):
+        return Match(False, f"the answer leaves open whether {first.text} or something else")
+    return Match(True, f"the answer's number {first.text} is {wanted[0].text}", sure=len(equal) == len(comparable))
+
+
+def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
+    return wanted.kind == given.kind or (
+        {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
+    )
+
+
+def _same_unit(one: NumberValue, other: NumberValue) -> bool:
+    return stem(one.unit) == stem(other.unit)
+
+
+def _equal(wanted: NumberValue, given: NumberValue) -> bool:
+    """True when the answer's number, its bound left out, is the wanted one; "a few" is no number, unless wanted."""
+    if not wanted.vague:
+        if given.vague:
+            return False
+        given = replace(given, low=given.value, high=given.value)
+    return wanted.agrees(given)
+
+
+def _left_open(text: str, held: tuple[int, int], same: list[tuple[int, int]]) -> bool:
+    """True when "or" joins what is held with something that is none of the ``same`` values."""
+    after = _OR_AFTER.match(text, held[1])
+    if after and not any(after.end() - 1 <= start <= after.end() + 4 for start, _ in same):
+        return True
+    before = _OR_BEFORE.search(text[: held[0]])
+    return before is not None and not any(before.start() - 3 <= end <= held[0] for _, end in same)
