@@ -104,6 +104,25 @@ def test_lone_dates_repeats_and_empty_sessions_are_reported(tmp_path: Path) -> N
     assert kinds["date_without_session"] == kinds["empty_session"] == kinds["repeated_question"] == 1
 
 
+@pytest.mark.parametrize(
+    ("gold", "found"),
+    [
+        ("thekayak", True),
+        ("a kayak,a paddle", True),
+        ("the week before 21May, 2022", True),
+        ("a kayak, 300 dollars", False),
+        ("12:30pm", False),
+        ("themselves", False),
+    ],
+)
+def test_gold_whose_words_run_together_is_flagged(tmp_path: Path, gold: str, found: bool) -> None:
+    sample = locomo_sample()
+    sample["qa"][0]["answer"] = gold
+    dataset = load(tmp_path, sample)
+    assert [quirk.place for quirk in dataset.quirks() if quirk.kind == "run_together_words"] == ["conv-1:q0"] * found
+    assert questions(dataset)[0].gold == gold
+
+
 BROKEN = [
     (lambda s: s["qa"][2].update(category=9), "conv-1:q2: category: 9 is no category"),
     (lambda s: s["qa"][2].update(category="4"), "conv-1:q2: category: should be a number, is a text"),
@@ -178,6 +197,7 @@ def test_the_release_whole(shared_data: Path) -> None:
         "dangling_evidence": 2,
         "unreadable_evidence": 1,
         "duplicated_evidence": 1,
+        "run_together_words": 32,
     }
     turns = [turn for case in dataset.cases() for session in case.sessions for turn in session.turns]
     assert len(turns) == 5882 and sum("caption" in turn.metadata for turn in turns) == 1226

@@ -128,13 +128,9 @@ class _Conversation:
         #: Turn ids by message id: more than one where the file repeats an id.
         self.by_message: dict[int, list[str]] = {}
         self.session_of: dict[str, str] = {}
-        self.markers = 0
 
     def case(self) -> Case:
         sessions = tuple(self._sessions())
-        if self.markers:
-            detail = f"{self.markers} messages end in a marker of the generator such as '->-> 1,1'; it is cut off"
-            self.findings.add("probe_marker", self.case_id, "repaired", detail)
         questions = tuple(self._questions())
         try:
             return Case(self.case_id, self.case_id, sessions, questions)
@@ -194,10 +190,12 @@ class _Conversation:
                 role, content = message.name("role"), message.text("content")
                 self._set_anchor(message, message.value("time_anchor", str, type(None), default=None))
                 cleaned = _without_marker(content)
-                self.markers += cleaned != content
                 built.append(Turn(self._turn_id(number), role, role, cleaned, self.anchor))
+                turn_place = f"{self.case_id}:{built[-1].turn_id}"
+                if cleaned != content:
+                    self.findings.add("probe_marker", turn_place, "repaired", "the generator's marker is cut off")
                 if not cleaned.strip():
-                    self.findings.add("empty_turn", f"{self.case_id}:{built[-1].turn_id}", "kept", "holds no text")
+                    self.findings.add("empty_turn", turn_place, "kept", "holds no text")
         return tuple(built), built[0].at if built else None
 
     def _set_anchor(self, record: Record, anchor: str | None) -> None:

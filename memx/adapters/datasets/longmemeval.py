@@ -7,8 +7,10 @@ tell a memory system where to look.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -16,7 +18,7 @@ from memx.adapters.contract import Dataset, DatasetInfo, Quirk
 from memx.adapters.datasets.cache import known_sha256
 from memx.adapters.datasets.dates import longmemeval_time
 from memx.adapters.datasets.options import flag, one_of, refuse_unknown
-from memx.adapters.datasets.reading import Findings, Record, has_surrogate
+from memx.adapters.datasets.reading import Findings, Record
 from memx.adapters.datasets.streaming import stream_list
 from memx.errors import InputError
 from memx.model import Case, Question, Session, Turn
@@ -120,25 +122,24 @@ class LongMemEval(Dataset):
         """One case a question, read from the file as they are asked for."""
         findings = Findings(self._skip_bad)
         seen: set[str] = set()
-        for index, value in stream_list(self._path, _count_keys):
-            place = f"record {index + 1}"
+        for element in stream_list(self._path, _count_keys):
+            place = f"record {element.position + 1}"
             with findings.tolerate(place):
-                row = Record.of(value, self._path, place)
+                row = Record.of(element.value, self._path, place)
                 question_id = row.name("question_id")
                 if question_id in seen:
                     raise row.bad("question_id", f"'{question_id}' stands twice")
                 seen.add(question_id)
-                case = _case(row.at(question_id), question_id, findings)
-                yield case
+                yield _case(row.at(question_id), question_id, element.suspect, findings)
         if not seen:
             raise InputError("holds no question", "Give a file of the LongMemEval release.", path=self._path)
         self._seen = findings.quirks
 
     def question_index(self) -> Iterator[tuple[str, str]]:
         """Question ids and categories in the file's order, without building the histories."""
-        for _, value in stream_list(self._path, _count_keys):
-            if isinstance(value, dict):
-                yield str(value.get("question_id")), str(value.get("question_type"))
+        for element in stream_list(self._path, _count_keys):
+            if isinstance(element.value, dict):
+                yield str(element.value.get("question_id")), str(element.value.get("question_type"))
 
     def quirks(self) -> list[Quirk]:
         """Every oddity of the file; reads it through once unless that was done."""
@@ -168,7 +169,7 @@ def _file_of(source: Path, part: str) -> Path:
     return found[0]
 
 
-def _case(row: Record, question_id: str, findings: Findings) -> Case:
+def _case(row: Record, question_id: str, suspect: bool, findings: Findings) -> Case:
     histories = row.items("haystack_sessions")
     names, dates = row.texts("haystack_session_ids"), row.texts("haystack_dates")
     if not len(histories) == len(names) == len(dates):
@@ -184,7 +185,7 @@ def _case(row: Record, question_id: str, findings: Findings) -> Case:
             findings.add("empty_session", place, "dropped", f"session {name!r:.60} holds no turn")
             continue
         at = row.parsed_time(f"haystack_dates[{number - 1}]", date, longmemeval_time)
-        built = _turns(row, turns, session_id, at, evidence, findings)
+        built = _turns(row, turns, session_id, at, suspect, evidence, findings)
         sessions.append(Session(session_id, question_id, built, at))
         if name in gold_names:
             gold_sessions[session_id] = name
@@ -202,30 +203,47 @@ def _time_of(session: Session) -> Any:
 
 
 def _turns(
-    row: Record, turns: Any, session_id: str, at: Any, evidence: list[str], findings: Findings
+    row: Record, turns: Any, session_id: str, at: Any, suspect: bool, evidence: list[str], findings: Findings
 ) -> tuple[Turn, ...]:
+    """The turns of one session; those marked as holding the answer are added to ``evidence``."""
     if not isinstance(turns, list):
         raise row.bad(f"haystack_sessions[{session_id[1:]}]", "should be a list of turns")
+    try:
+        if max(map(len, turns)) > 2:
+            evidence += [f"{session_id}:{n}" for n, turn in enumerate(turns, 1) if turn.get("has_answer")]
+        roles, contents = [turn["role"] for turn in turns], [turn["content"] for turn in turns]
+        sound = not suspect and {*map(type, roles), *map(type, contents)} == {str}
+        if sound and all(contents) and not any(map(str.isspace, contents)):
+            return _sound_turns([f"{session_id}:{n}" for n in range(1, len(turns) + 1)], roles, contents, at)
+    except (KeyError, TypeError, AttributeError):
+        pass
     built: list[Turn] = []
     for number, turn in enumerate(turns, 1):
         turn_id = f"{session_id}:{number}"
-        try:
-            role, content = turn["role"], turn["content"]
-            turn_has_answer = "has_answer" in turn and turn["has_answer"]
-        except (KeyError, TypeError):
-            role = content = None
-        if type(role) is not str or type(content) is not str or not (content.isascii() or not has_surrogate(content)):
-            # Read again with getters that name what is wrong.
-            with findings.tolerate(f"{row.place}:{turn_id}"):
-                record = Record.of(turn, row.path, f"{row.place}:{turn_id}")
-                record.name("role"), record.text("content")
-            continue
-        if turn_has_answer:
-            evidence.append(turn_id)
-        if not content or content.isspace():
-            findings.add("empty_turn", f"{row.place}:{turn_id}", "kept", "the turn holds no text")
-        built.append(Turn(turn_id, role, role, content, at))
+        place = f"{row.place}:{turn_id}"
+        with findings.tolerate(place):
+            record = Record.of(turn, row.path, place)
+            role, content = record.name("role"), record.text("content")
+            built.append(Turn(turn_id, role, role, content, at))
+            if not content.strip():
+                findings.add("empty_turn", place, "kept", "the turn holds no text")
     return tuple(built)
+
+
+_SETTERS = tuple(Turn.__dict__[name].__set__ for name in ("turn_id", "speaker", "role", "content", "at", "metadata"))
+
+
+def _sound_turns(turn_ids: list[str], roles: list[str], contents: list[str], at: Any) -> tuple[Turn, ...]:
+    """``Turn(turn_id, role, role, content, at)`` of each, for values known to be sound.
+
+    A file holds up to ten million turns, and the constructor of a frozen dataclass costs more than parsing the JSON.
+    So the slots are filled field by field, all turns of a session at once.
+    """
+    turns = [object.__new__(Turn) for _ in turn_ids]
+    columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, repeat(at), [{} for _ in turns])
+    for fill, values in zip(_SETTERS, columns, strict=True):
+        deque(map(fill, turns, values), maxlen=0)
+    return tuple(turns)
 
 
 def _question(row: Record, evidence: list[str], gold_sessions: Mapping[str, str], findings: Findings) -> Question:

@@ -56,9 +56,7 @@ def _part_and_slice(name: str, suffix: str, parts: tuple[str, ...]) -> tuple[str
 
 
 def _cached(name: str, part: str) -> Path:
-    folder = dataset_dir(name)
-    if (folder / part).is_dir():
-        return folder / part if part else folder
+    folder = dataset_dir(name) / part if part else dataset_dir(name)
     if folder.is_dir():
         return folder
     wanted = f"{name}:{part}" if part else name

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
@@ -29,8 +29,16 @@ _FIRST_KEY = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*")\s*:')
 _BETWEEN = re.compile(rb"\}([ \t\r\n]*,[ \t\r\n]*\{[ \t\r\n]*)\Z")
 
 
-def stream_list(path: Path, count_keys: Callable[[Any], int]) -> Iterator[tuple[int, Any]]:
-    """The elements of a JSON list and their positions from 0, read as they are asked for.
+class Element(NamedTuple):
+    """One element of the list: its position from 0, its value, and whether its texts may hold half surrogate pairs."""
+
+    position: int
+    value: Any
+    suspect: bool
+
+
+def stream_list(path: Path, count_keys: Callable[[Any], int]) -> Iterator[Element]:
+    """The elements of a JSON list, read as they are asked for.
 
     Args:
         count_keys: the number of keys in an element and all objects inside it; fewer than the text holds means that
@@ -57,7 +65,7 @@ class _Reader:
         self.start = 0
         self.first_key = b""
 
-    def elements(self) -> Iterator[tuple[int, Any]]:
+    def elements(self) -> Iterator[Element]:
         self._open_list()
         index = 0
         while True:
@@ -70,7 +78,7 @@ class _Reader:
                 self.start += 1
                 if self._next_byte(index) == b"]":
                     break
-            yield index, self._element(f"record {index + 1}")
+            yield self._element(index)
             index += 1
         self.start += 1
         if self._next_byte(index, at_end=True):
@@ -120,19 +128,20 @@ class _Reader:
 
     # ------------------------------------------------------------------------------------------------- one element
 
-    def _element(self, place: str) -> Any:
+    def _element(self, index: int) -> Element:
         end = self._quick_end()
         if end is not None:
-            raw = bytes(self.data[self.start : end])
+            raw = bytes(memoryview(self.data)[self.start : end])
             try:
+                # orjson takes no NaN and no half surrogate pair; keys given twice it lets pass.
                 value = orjson.loads(raw)
                 # In JSON text a quote and a colon end a key, save where the quote is an escaped part of a text.
                 if self.count_keys(value) == raw.count(b'":') - raw.count(b'\\":'):
                     self.start = end
-                    return value
+                    return Element(index, value, False)
             except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError):
                 pass
-        return self._strict_element(place)
+        return Element(index, self._strict_element(f"record {index + 1}"), True)
 
     def _quick_end(self) -> int | None:
         """Where the element ends by the next one's first key, or by the end of the list; None when that is not seen."""
