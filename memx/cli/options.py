@@ -46,6 +46,16 @@ def judge_options(function: F) -> F:
     return function
 
 
+def dataset_options(given: tuple[str, ...], captions: str | None, skip_bad: bool) -> dict[str, str]:
+    """Options of a dataset's loader from ``--dataset-option``, ``--captions`` and ``--skip-bad``."""
+    options = pairs(given, "--dataset-option")
+    if captions:
+        options["captions"] = captions
+    if skip_bad:
+        options["skip_bad"] = "on"
+    return options
+
+
 def pairs(values: tuple[str, ...], option: str) -> dict[str, str]:
     """``K=V`` options as a mapping.
 

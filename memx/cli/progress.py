@@ -133,3 +133,51 @@ def _clock(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+class DownloadProgress(AbstractContextManager["DownloadProgress"]):
+    """Draws the arrival of files: a bar with rate and time left in a terminal, a line now and then elsewhere."""
+
+    def __init__(self) -> None:
+        self._bar: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+        self._last_line = time.monotonic()
+
+    def __enter__(self) -> DownloadProgress:
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                DownloadColumn,
+                Progress,
+                TextColumn,
+                TimeRemainingColumn,
+                TransferSpeedColumn,
+            )
+
+            self._bar = Progress(
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                DownloadColumn(),
+                TransferSpeedColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True, highlight=False, markup=False),
+            )
+            self._bar.start()
+        return self
+
+    def __call__(self, path: str, done: int, total: int | None) -> None:
+        if self._bar is not None:
+            if path not in self._tasks:
+                self._tasks[path] = self._bar.add_task(safe_line(path, 40), total=total)
+            self._bar.update(self._tasks[path], completed=done, total=total)
+        elif time.monotonic() - self._last_line >= _EVERY_S:
+            self._last_line = time.monotonic()
+            of = f" of {total / 1e6:.1f}" if total else ""
+            say(f"memx: {path}: {done / 1e6:.1f}{of} MB")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()

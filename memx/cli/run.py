@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from memx.cli.main import say
-from memx.cli.options import directory_option, judge_options, pairs
+from memx.cli.options import dataset_options, directory_option, judge_options, pairs
 
 
 @click.command(name="run", short_help="Run a benchmark on a memory system and diagnose what failed.")
@@ -18,7 +18,10 @@ from memx.cli.options import directory_option, judge_options, pairs
 @click.option("--adapter", default="local", show_default=True, help="The memory system: a name or module.path:Class.")
 @click.option("--adapter-option", "adapter_options", multiple=True, metavar="K=V", help="An option of the adapter.")
 @click.option("--retrieval-mode", metavar="MODE", help="Short for --adapter-option mode=MODE.")
-@click.option("--dataset-option", "dataset_options", multiple=True, metavar="K=V", help="An option of the dataset.")
+@click.option("--rebuild-cache", is_flag=True, help="Short for --adapter-option rebuild_cache=on.")
+@click.option("--dataset-option", multiple=True, metavar="K=V", help="An option of the dataset.")
+@click.option("--captions", type=click.Choice(["on", "off", "labelled"]), help="What becomes of image captions.")
+@click.option("--skip-bad", is_flag=True, help="Leave unusable records out and count them, instead of stopping.")
 @click.option("--limit", type=int, metavar="N", help="Ask exactly N questions.")
 @click.option("--random", "random_", is_flag=True, help="Draw the questions at random instead of from the start.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the draw; printed with it.")
@@ -48,7 +51,10 @@ def command(
     source: Path | None,
     adapter_options: tuple[str, ...],
     retrieval_mode: str | None,
-    dataset_options: tuple[str, ...],
+    dataset_option: tuple[str, ...],
+    captions: str | None,
+    skip_bad: bool,
+    rebuild_cache: bool,
     random_: bool,
     question_ids: Path | None,
     judge_prompt: Path | None,
@@ -73,11 +79,13 @@ def command(
     options = pairs(adapter_options, "--adapter-option")
     if retrieval_mode:
         options["mode"] = retrieval_mode
+    if rebuild_cache:
+        options["rebuild_cache"] = "on"
     settings = RunSettings(
         **given | {"sample": given["sample"] or ""},
         source=str(source.absolute()) if source else "",
         adapter_options=options,
-        dataset_options=pairs(dataset_options, "--dataset-option"),
+        dataset_options=dataset_options(dataset_option, captions, skip_bad),
         random=random_,
         judge_prompt=str(judge_prompt.absolute()) if judge_prompt else "",
         question_ids=read_question_ids(question_ids) if question_ids else (),

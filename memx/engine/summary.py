@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
+from memx.adapters.datasets.errata import errata_for
 from memx.engine.store.reader import QuestionRow, Store, Where
 from memx.model import CAUSES_OF, Stage
 
@@ -48,6 +50,7 @@ class Summary:
     """What a run found. ``passed + failed + unjudged + errors = questions``.
 
     Attributes:
+        adjusted: accuracy without the questions whose gold the errata overlay disputes; None when there are none.
         abstentions: questions whose right answer is a refusal, whatever their verdict.
         by_category: passed of judged; UNJUDGED and ERROR are in no denominator.
         stages: FAILs per stage, all five stages named.
@@ -69,6 +72,7 @@ class Summary:
     undiagnosed: int
     telling: tuple[QuestionRow, ...]
     llm: Mapping[str, Any]
+    adjusted: Share | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The ``summary`` object of ``last_run.json``."""
@@ -80,6 +84,7 @@ class Summary:
             "errors": self.errors,
             "abstentions": self.abstentions,
             "accuracy": self.accuracy.as_dict(),
+            "accuracy_adjusted": None if self.adjusted is None else self.adjusted.as_dict(),
             "by_category": {name: {"n": share.n, "d": share.d} for name, share in self.by_category.items()},
             "stages": dict(self.stages),
             "causes": dict(self.causes),
@@ -112,8 +117,21 @@ def summarize(store: Store, run_id: str, llm: Mapping[str, Any] | None = None) -
         causes=causes,
         undiagnosed=failed - sum(stages.values()),
         telling=_telling(store, run_id, causes),
+        adjusted=_adjusted(store, run_id),
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
+
+
+def _adjusted(store: Store, run_id: str) -> Share | None:
+    run = store.run(run_id)
+    errata = errata_for(run.dataset, run.manifest.get("dataset", {}).get("version", ""))
+    disputed = [question_id for question_id in errata if errata.disputes_gold(question_id)]
+    listed = "question_id IN (SELECT value FROM json_each(?))"
+    ids = (json.dumps(disputed),)
+    if not disputed or not store.count(run_id, Where(listed, ids)):
+        return None
+    passed = store.count(run_id, Where(f"outcome = 'PASS' AND NOT {listed}", ids))
+    return Share(passed, passed + store.count(run_id, Where(f"outcome = 'FAIL' AND NOT {listed}", ids)))
 
 
 def stage_of(cause: str) -> str:

@@ -46,7 +46,13 @@ def _accuracy(summary: Summary) -> list[str]:
         line += f"  95 % interval {interval[0] * 100:.1f} to {interval[1] * 100:.1f} %"
     counts = f"  {summary.questions} questions: {summary.passed} PASS  {summary.failed} FAIL"
     counts += f"  {summary.unjudged} UNJUDGED  {summary.errors} ERROR"
-    lines = [line, counts]
+    lines = [line]
+    if summary.adjusted is not None:
+        fixed = summary.adjusted
+        lines.append(
+            f"  adjusted  {percent(fixed)}  ({fixed.n} of {fixed.d}), without questions whose gold is disputed"
+        )
+    lines.append(counts)
     if summary.abstentions and summary.unjudged:
         lines.append(
             f"  {summary.abstentions} questions ask for a refusal; retrieved text cannot refuse, so without an"
