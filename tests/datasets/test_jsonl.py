@@ -66,7 +66,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(cases())
-@settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=60)
+@settings(suppress_health_check=[HealthCheck.too_slow], max_examples=60)
 def test_a_case_written_and_read_again_is_equal_and_valid(tmp_path_factory: pytest.TempPathFactory, case: Case) -> None:
     path = tmp_path_factory.getbasetemp() / "round.jsonl"
     assert write_cases(path, [case]) == 1

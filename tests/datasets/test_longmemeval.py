@@ -170,7 +170,7 @@ ODD = st.one_of(st.integers(), TEXT, st.lists(ROW, max_size=2), st.dictionaries(
     st.booleans(),
     st.integers(min_value=1, max_value=40),
 )
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
 def test_streaming_gives_what_json_gives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows: list[Any], indent: int | None, separators: tuple[str, str],
     ascii_only: bool, block: int,
@@ -183,7 +183,7 @@ def test_streaming_gives_what_json_gives(
 
 
 @given(st.integers(min_value=1, max_value=len(ROWS) - 1), st.integers(min_value=1, max_value=64))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_every_cut_of_a_file_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cut: int, block: int) -> None:
     monkeypatch.setattr("memx.adapters.datasets.streaming._BLOCK", block)
     path = write(tmp_path / "rows.json", ROWS[:cut])
