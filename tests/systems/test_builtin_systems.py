@@ -94,6 +94,66 @@ def test_cache_of_embeddings_gives_the_same_result(tmp_path: Path) -> None:
     assert results[0] == results[1]
 
 
+def test_indexed_case_is_read_back_under_another_entity(tmp_path: Path) -> None:
+    results = []
+    for entity in ("first", "second"):
+        adapter = adapter_class("local")(mode="full", dataset_sha256="abc")
+        adapter.cache_dir = tmp_path
+        for session in sessions(entity):
+            adapter.ingest_session(session)
+        adapter.wait_until_ready(entity, 60)
+        results.append([(f.fact_id, f.signals) for f in adapter.query("Who moved abroad?", entity, 4).facts])
+        adapter.close()
+    assert results[0] == results[1]
+    assert len(list((tmp_path / "cases").iterdir())) == 1
+
+
+def test_store_is_whole_before_anything_is_indexed_and_grows_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("memx.adapters.systems.local.MOST_WAITING", 3)
+    adapter = adapter_class("local")()
+    first, second = sessions("e")
+    adapter.ingest_session(first)
+    assert len(adapter.export_state("e").facts) == 2
+    assert adapter.query("beagle", "e", 5).facts[0].fact_id == "m:D1:1"
+    adapter.ingest_session(second)
+    assert [f.fact_id for f in adapter.export_state("e").facts] == ["m:D1:1", "m:D1:2", "m:D2:1", "m:D2:2"]
+    assert adapter.query("Who moved to Lisbon?", "e", 1).facts[0].fact_id == "m:D2:1"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"mode": "hybrid"}, "no retrieval mode named 'hybrid'"),
+        ({"embedder": "bert"}, "no embedder 'bert'"),
+        ({"timeout_s": "soon"}, "timeout_s"),
+        ({"skip_embedding": "maybe"}, "skip_embedding"),
+        ({"workers": -1}, "workers"),
+        ({"weights": "no/such/file.json"}, "no/such/file.json"),
+    ],
+)
+def test_option_that_cannot_be_used_is_one_clear_error(options: dict[str, object], message: str) -> None:
+    with pytest.raises(MemxError, match=message):
+        adapter_class("local")(**options).describe()
+
+
+def test_weights_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "weights.json"
+    path.write_text('{"semantic": 0, "token": 2.5, "redundancy": 0}')
+    result = filled("local", mode="full", weights=str(path)).query("beagle", "e", 2)
+    weights = result.declared["ranking"]["weights"]
+    assert weights["semantic"] == 0 and weights["token"] == 2.5 and weights["redundancy"] == 0
+    for broken in ("[1]", "{", '{"semantic": "much"}', '{"other": 1}'):
+        path.write_text(broken)
+        with pytest.raises(MemxError):
+            adapter_class("local")(weights=str(path))
+
+
+def test_manifest_facts_name_the_embedding_model() -> None:
+    facts = adapter_class("local")(mode="full").describe()
+    assert facts["embedding_dimension"] == 384 and len(facts["embedding_sha256"]) == 64
+    assert facts["retrieval_mode"] == "full" and facts["sources"] == ["faiss", "bm25", "graph", "phrase", "attribute"]
+
+
 def test_controls_answer_as_controls_should() -> None:
     question = Question("q", "e", "Who hurt themselves?", "Ben", "single-hop", evidence=("D2:2", "D1:2", "gone"))
     oracle = filled("oracle")
