@@ -44,6 +44,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("all.quit", "q", "leave", "quit", "Quit"),
     Action("all.back", "escape,h", "back", "back", "Go back; first clears the filter", True),
     Action("all.reload", "r", "reload", "reload", "Read the store again"),
+    Action("all.copy", "y", "copy", "copy", "Copy what is shown, by the terminal (OSC 52)"),
+    Action("all.export", "e", "export", "export", "Write what is shown to a file"),
+    Action("all.command", "Y", "copy_command", "command", "Copy the command that prints the same"),
     Action("list.down", "j,down", "down", "down", "Next row"),
     Action("list.up", "k,up", "up", "up", "Previous row"),
     Action("list.page_down", "pagedown", "page_down", "page down", "A page down"),
@@ -60,18 +63,36 @@ ACTIONS: tuple[Action, ...] = (
     Action("questions.filter", "slash", "filter", "filter", "Filter the list", True),
     Action("questions.cause", "f", "cycle_cause", "cause", "Next cause; after the last, all", True),
     Action("questions.sort", "s", "cycle_sort", "sort", "Next order of the list", True),
-    Action("questions.zoom", "z", "zoom", "preview", "Show or hide the preview", True),
-    Action("question.tab", "1,2,3,4,5,6", "tab", "tabs", "Go to a tab by its number"),
+    Action("questions.saved", "F", "saved", "saved", "Saved filters: take one, or keep this one"),
+    Action("questions.select", "space", "select", "select", "Select the row, or let it go"),
+    Action("questions.select_all", "asterisk", "select_all", "select all", "Select all that is shown, or nothing"),
+    Action("questions.repeat", "full_stop", "repeat", "repeat", "Repeat the last mark and go down"),
+    Action("questions.clusters", "c", "clusters", "clusters", "FAILs by mechanism, and what each is worth", True),
+    Action("triage.mark", "m", "mark", "mark", "Mark: open, seen, fix, wont, nobug", True),
+    Action("triage.undo", "u", "undo", "undo", "Take the last mark or note back"),
+    Action("triage.note", "a", "annotate", "note", "Write a note"),
+    Action("runs.pick", "space", "pick", "pick A, B", "Pick the run as A, then as B, for comparing", True),
+    Action("runs.compare", "c", "compare", "compare", "Compare the picked runs, or the two newest", True),
+    Action("questions.zoom", "z", "zoom", "preview", "Show or hide the preview"),
+    Action("question.tab", "1,2,3,4,5,6,7,8", "tab", "tabs", "Go to a tab by its number"),
     Action("question.next_tab", "l,right,tab", "next_tab", "next tab", "Next tab"),
     Action("question.previous_tab", "left,shift+tab", "previous_tab", "previous tab", "Previous tab"),
+    Action("compare.group", "1,2,3,4,5", "group", "groups", "Show one group of the four-way table"),
+    Action("compare.swap", "x", "swap", "swap", "Swap A and B", True),
+    Action("compare.filter", "slash", "filter", "filter", "Filter by run B's questions", True),
     Action("question.previous", "left_square_bracket", "previous", "previous", "Previous question of the list", True),
     Action("question.next", "right_square_bracket", "next", "next", "Next question of the list", True),
     Action("question.rival_back", "comma", "rival_back", "rival", "Previous rival (near misses)"),
     Action("question.rival", "full_stop", "rival", "rival", "Next rival (near misses)"),
-    Action("question.full", "v", "full", "full text", "Show long texts whole, or cut again", True),
+    Action("question.find", "slash", "find", "find", "Find a text on the page", True),
+    Action("question.find_next", "n", "find_next", "next match", "Next match"),
+    Action("question.find_previous", "N", "find_previous", "previous match", "Previous match"),
+    Action("question.full", "v", "full", "full text", "Show long texts whole, or cut again"),
     Action("question.everything", "z", "everything", "all facts", "Store diff: all changes, or only those that matter"),
 )
 
+#: Actions that each digit calls with its number; their keys are not to be moved.
+NUMBERED = ("question.tab", "compare.group")
 BY_ID = {action.id: action for action in ACTIONS}
 
 
@@ -81,9 +102,9 @@ def bindings(*groups: str) -> list[Binding]:
 
 
 def _made(action: Action) -> Iterator[Binding]:
-    if action.id == "question.tab":
+    if action.id in NUMBERED:
         # Each digit is its own call.
         for key in action.keys.split(","):
-            yield Binding(key, f"tab({key})", action.label, show=False, id=f"{action.id}_{key}")
+            yield Binding(key, f"{action.name}({key})", action.label, show=False, id=f"{action.id}_{key}")
         return
     yield Binding(action.keys, action.name, action.label, show=action.footer, tooltip=action.help, id=action.id)

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from memx.engine.store.reader import RunRow, Store
+from memx.engine.store.marks import Mark, Marks, Triage
+from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import MemxError, StoreError
-from memx.tui.listing import Listing
+from memx.tui.config import Config, read_config
 from memx.tui.screens.base import BaseScreen
-from memx.tui.screens.question import QuestionScreen
-from memx.tui.screens.questions import QuestionsScreen
 from memx.tui.screens.runs import RunsScreen
+
+if TYPE_CHECKING:
+    from textual.command import Provider
+
+    from memx.tui.listing import Listing
 
 #: Seconds between looks whether another process wrote to the store.
 _WATCH_S = 1.0
+
+
+def _actions() -> type[Provider]:
+    from memx.tui.palette import Actions
+
+    return Actions
 
 
 class DebugApp(App[int]):
@@ -29,22 +40,37 @@ class DebugApp(App[int]):
         store: read by the screens.
         search_store: the same store opened a second time, read by the search worker.
         opened: the run to open at once, and the question in it.
+        config: theme and moved keys.
     """
 
     CSS_PATH = "app.tcss"
     TITLE = "memx"
+    COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, _actions}
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+c", "quit", "quit", show=False, priority=True),
         Binding("ctrl+z", "suspend_process", "suspend", show=False),
     ]
 
-    def __init__(self, store: Store, search_store: Store, opened: tuple[RunRow, str | None] | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        search_store: Store,
+        opened: tuple[RunRow, str | None] | None = None,
+        config: Config | None = None,
+    ) -> None:
         super().__init__()
         self.store = store
         self.search_store = search_store
         self._opened = opened
         self._version = store.data_version()
         self._stale: set[Screen[None]] = set()
+        self.marks = Marks(store)
+        self.last_mark: Mark | None = None
+        self._triage: dict[tuple[str, str], dict[str, Triage]] = {}
+        config = config or Config()
+        if config.theme:
+            self.theme = config.theme
+        self.set_keymap(config.keymap)
 
     def get_default_screen(self) -> Screen[None]:
         return RunsScreen()
@@ -55,8 +81,9 @@ class DebugApp(App[int]):
             listing = self.open_run(run)
             if question_id is not None:
                 listing.reload()
-                self.push_screen(QuestionScreen(listing, listing.index_of(question_id), question_id))
+                self._push_question(listing, listing.index_of(question_id), question_id)
         self.set_interval(_WATCH_S, self.watch_store)
+        self.call_after_refresh(self.run_worker, _load_screens, thread=True, exit_on_error=False)
 
     def watch_store(self) -> None:
         """Let the screen on top read again when another process has written."""
@@ -67,6 +94,7 @@ class DebugApp(App[int]):
             return
         if version != self._version:
             self._version = version
+            self._triage.clear()
             self._stale = {screen for screen in self.screen_stack if isinstance(screen, BaseScreen)}
             self._freshen()
 
@@ -76,21 +104,54 @@ class DebugApp(App[int]):
             self._stale.discard(self.screen)
             self.screen.data_changed()
 
-    def open_run(self, run: RunRow) -> Listing:
-        """Go to the questions of a run."""
-        screen = QuestionsScreen(run, self.store)
+    def triage(self, run: RunRow) -> Mapping[str, Triage]:
+        """What stands about the questions of a run, kept until marks change."""
+        key = run.dataset, run.adapter
+        if key not in self._triage:
+            self._triage[key] = self.marks.current(run)
+        return self._triage[key]
+
+    def triage_changed(self) -> None:
+        """Marks or notes changed: read them anew, also on the screens below."""
+        self._triage.clear()
+        self._stale |= {screen for screen in self.screen_stack[:-1] if isinstance(screen, BaseScreen)}
+
+    def open_clusters(self, run: RunRow) -> None:
+        """Go to the mechanisms of a run's FAILs."""
+        from memx.tui.screens.clusters import ClustersScreen
+
+        self.push_screen(ClustersScreen(run))
+
+    def open_compare(self, a: RunRow, b: RunRow) -> None:
+        """Go to two runs side by side."""
+        from memx.tui.screens.compare import CompareScreen
+
+        self.push_screen(CompareScreen(a, b))
+
+    def open_run(self, run: RunRow, base: Where | None = None, name: str = "questions") -> Listing:
+        """Go to the questions of a run, or to a named part of them."""
+        from memx.tui.screens.questions import QuestionsScreen
+
+        screen = QuestionsScreen(run, self.store, base, name)
         self.push_screen(screen)
         return screen.listing
 
     def open_question(self, listing: Listing, index: int) -> None:
         """Go to a question of a list."""
-        self.push_screen(QuestionScreen(listing, index))
+        self._push_question(listing, index)
+
+    def _push_question(self, listing: Listing, index: int | None, question_id: str | None = None) -> None:
+        from memx.tui.screens.question import QuestionScreen
+
+        self.push_screen(QuestionScreen(listing, index, question_id))
 
     def moved_to(self, index: int) -> None:
         """The question screen went along its list: the list below follows."""
-        for screen in self.screen_stack:
-            if isinstance(screen, QuestionsScreen):
-                screen.go_to(index)
+        from memx.tui.screens.questions import QuestionsScreen
+
+        below = self.screen_stack[-2]
+        if isinstance(below, QuestionsScreen):
+            below.go_to(index)
 
     def go_back(self) -> None:
         """To the screen below; on the first one nothing happens."""
@@ -104,6 +165,13 @@ class DebugApp(App[int]):
 
         if not (isinstance(self.screen, ErrorScreen) and str(self.screen.error) == str(error)):
             self.push_screen(ErrorScreen(error))
+
+
+def _load_screens() -> None:
+    """Import the screens that the first paint did without, before the user asks for them."""
+    import memx.tui.screens.help
+    import memx.tui.screens.question
+    import memx.tui.screens.questions  # noqa: F401
 
 
 def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> int:
@@ -125,6 +193,6 @@ def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> in
             opened = (store.run(run_id), None)
         if not store.runs():
             raise StoreError(f"{store_dir}: no run is stored here", "Start one with: memx run")
-        app = DebugApp(store, search_store, opened)
+        app = DebugApp(store, search_store, opened, read_config())
         code = app.run()
         return app.return_code or 0 if code is None else code

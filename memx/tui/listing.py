@@ -22,10 +22,14 @@ class Listing:
     Args:
         store: where rows are read from, in the thread that shows them.
         run: the run.
+        base: holds for every question of the list, whatever the filter.
+        name: what the questions of ``base`` are called.
     """
 
-    def __init__(self, store: Store, run: RunRow) -> None:
+    def __init__(self, store: Store, run: RunRow, base: Where | None = None, name: str = "questions") -> None:
         self.store = store
+        self.base = base or Where()
+        self.name = name
         self.run = run
         self.filter = ""
         self.order = 0
@@ -42,6 +46,26 @@ class Listing:
     def __len__(self) -> int:
         return len(self._keys)
 
+    def where(self, text: str) -> Where:
+        """The condition of a filter on this list.
+
+        Raises:
+            UsageError: the filter cannot be read.
+        """
+        where = filters.parse(text)
+        if self.base == Where() or where == Where():
+            return where if self.base == Where() else self.base
+        return Where(f"({self.base.sql}) AND ({where.sql})", (*self.base.params, *where.params))
+
+    def key(self, index: int) -> int:
+        """The key of a row."""
+        return self._keys[index]
+
+    @property
+    def keys(self) -> list[int]:
+        """The keys of all rows, in order; not to be changed."""
+        return self._keys
+
     def search(self, text: str, order: int, store: Store | None = None) -> tuple[list[int], int]:
         """Keys that meet a filter, in an order, and how many questions the run has in all. Changes nothing here, so
         that it may run in another thread with that thread's own ``store``.
@@ -51,9 +75,9 @@ class Listing:
             StoreError: the store cannot be read.
         """
         store = store or self.store
-        where: Where = filters.parse(text)
+        where = self.where(text)
         keys = store.question_keys(self.run.run_id, where, sort=ORDERS[order][0])
-        total = len(keys) if where == Where() else store.count(self.run.run_id)
+        total = len(keys) if where == self.base else store.count(self.run.run_id, self.base)
         return keys, total
 
     def accept(self, text: str, order: int, keys: list[int], total: int) -> None:

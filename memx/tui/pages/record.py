@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cached_property
 
-from memx.engine.store.reader import RunRow, Store, StoredDiff
+from memx.engine.store.reader import FactEvent, RunRow, Store, StoredDiff
 from memx.errors import StoreError
 from memx.model import Fact, Trace, Turn
 
@@ -71,6 +71,13 @@ class Record:
             return self._store.snapshot(self.run.run_id, self.trace.case_id, self.trace.attempt).by_id()
         except StoreError:
             return {}
+
+    def timeline(self, fact_id: str) -> list[FactEvent]:
+        """Every change of a fact over the snapshots of the case; empty where the case was never ingested."""
+        try:
+            return self._store.timeline(self.run.run_id, self.trace.case_id, fact_id, self.trace.attempt)
+        except StoreError:
+            return []
 
     @cached_property
     def session_of(self) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
+from memx.engine.store.reader import RunRow, Where
 from memx.errors import MemxError
 from memx.tui.actions import BY_ID, bindings
 from memx.tui.widgets.bars import Bar, Piece
@@ -124,6 +125,63 @@ class BaseScreen(Screen[None]):
     def give_focus(self, widget: Widget) -> None:
         """Focus without scrolling."""
         widget.focus(scroll_visible=False)
+
+    # ------------------------------------------------------------------------------------- taking out what is shown
+
+    def copied(self) -> tuple[str, str]:
+        """What ``y`` copies, and what it is called; an empty text for nothing."""
+        return "", "nothing"
+
+    def exported(self) -> tuple[RunRow, Where, str] | None:
+        """What ``e`` writes: the questions of a run that meet a condition, and a name for the file."""
+        return None
+
+    def command(self) -> list[str]:
+        """The command that prints what is shown."""
+        return ["memx", "runs", "ls"]
+
+    def action_copy(self) -> None:
+        from memx.tui.clip import copy
+
+        text, what = self.copied()
+        if text:
+            copy(self.app, text, what)
+        else:
+            self.notify("there is nothing to copy here", timeout=3)
+
+    def action_copy_command(self) -> None:
+        import shlex
+
+        from memx.tui.clip import copy
+
+        words = [*self.command(), "--dir", str(self.debug_app.store.directory)]
+        copy(self.app, shlex.join(words), f"command {shlex.join(words)}")
+
+    def action_export(self) -> None:
+        from memx.tui.exporting import FORMATS
+        from memx.tui.screens.pick import Choice, PickScreen
+
+        wanted = self.attempt(self.exported)
+        if wanted is None:
+            self.notify("there is nothing to export here", timeout=3)
+            return
+        choices = [Choice(name[0], words, name) for name, words in FORMATS.items()]
+
+        def chosen(format_: str | None) -> None:
+            if format_ is not None:
+                self.run_worker(lambda: self._export(format_, *wanted), thread=True, exit_on_error=False)
+
+        self.app.push_screen(PickScreen(f"export {wanted[2]} as", choices), chosen)
+
+    def _export(self, format_: str, run: RunRow, where: Where, name: str) -> None:
+        from memx.tui.exporting import export
+
+        try:
+            target = export(self.debug_app.search_store, run, format_, where, name)
+        except MemxError as error:
+            self.app.call_from_thread(self.debug_app.show_error, error)
+            return
+        self.app.call_from_thread(self.notify, f"wrote {target}", timeout=6, markup=False)
 
     def action_help(self) -> None:
         from memx.tui.screens.help import HelpScreen

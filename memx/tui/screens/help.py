@@ -38,7 +38,7 @@ def key_lines(screen: BaseScreen) -> list[Line]:
     keys: dict[str, list[str]] = {}
     for key, active in screen.active_bindings.items():
         action_id = active.binding.id or ""
-        base = "question.tab" if action_id.startswith("question.tab_") else action_id
+        base = action_id.rpartition("_")[0] if action_id[-1:].isdigit() else action_id
         if base in BY_ID:
             keys.setdefault(base, []).append(key_shown(key))
     lines = [Line(f"Keys: {screen.title_words}", "head"), Line()]

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
-from memx.engine.store.reader import QuestionRow
+from memx.engine.store.marks import Mark
+from memx.engine.store.reader import QuestionRow, RunRow, Where
 from memx.tui.actions import bindings
-from memx.tui.document import Line
+from memx.tui.document import Line, plain
 from memx.tui.listing import Listing
 from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
+from memx.tui.pages.notes import notes_page
 from memx.tui.pages.observed import trace_page
 from memx.tui.pages.record import Record
+from memx.tui.pages.timeline import timeline_page
 from memx.tui.pages.verdict import OUTCOME_ROLE, evidence_page, lost_at, verdict_page
-from memx.tui.screens.base import BaseScreen
+from memx.tui.screens.pick import PromptScreen
+from memx.tui.triage import TriageScreen
 from memx.tui.widgets.bars import Bar, Piece
 from memx.tui.widgets.page import Page
 
 #: Names of the tabs, and shorter ones for narrow terminals.
 TABS: tuple[tuple[str, str], ...] = (
     ("Verdict", "Verdict"), ("Evidence trail", "Trail"), ("Retrieved", "Got"), ("Store diff", "Diff"),
-    ("Near misses", "Near"), ("Trace", "Trace"),
+    ("Near misses", "Near"), ("Trace", "Trace"), ("Timeline", "Time"), ("Notes", "Notes"),
 )  # fmt: skip
 #: Characters of a text that a tab shows before ``v`` asks for all.
 _LIMIT = 2_000
 
 
-class QuestionScreen(BaseScreen):
+class QuestionScreen(TriageScreen):
     """One question.
 
     Args:
@@ -39,7 +43,7 @@ class QuestionScreen(BaseScreen):
     """
 
     title_words = "Question"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("question")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("question", "triage")]
 
     def __init__(self, listing: Listing, index: int | None, question_id: str | None = None) -> None:
         super().__init__(classes="question")
@@ -62,7 +66,7 @@ class QuestionScreen(BaseScreen):
         self.give_focus(self.query_one("#page"))
 
     def on_resize(self) -> None:
-        self._draw_tabs()
+        self._draw_head()
 
     def _load(self) -> None:
         self._row = self.attempt(self.listing.row, self.index) if self.index is not None else None
@@ -79,15 +83,22 @@ class QuestionScreen(BaseScreen):
         if self.record is None:
             self.query_one("#page", Page).show([Line("This question cannot be shown.", "bad")])
             return
+        self._draw_head()
+        lines = self.attempt(self._pages()[self.tab - 1], self.record)
+        self.query_one("#page", Page).show(lines or [Line("This page cannot be shown.", "bad")], top=top)
+
+    def _draw_head(self) -> None:
+        if self.record is None:
+            return
         trace = self.record.trace
         here = "" if self.index is None else f"   [{self.index + 1:,} of {len(self.listing):,}]"
         rank = self._rank()
         words = f"{trace.verdict.outcome}  {lost_at(trace)}{rank}" if trace.diagnosis else str(trace.verdict.outcome)
+        mark = self.triage_of(trace.question.question_id).mark
+        words += f"  {mark}" if mark is not Mark.OPEN else ""
         run = [self.listing.run.run_id] if self.size.width >= 100 else []
         self.crumb([*run, trace.question.question_id], words + here, OUTCOME_ROLE[trace.verdict.outcome])
         self._draw_tabs()
-        lines = self.attempt(self._pages()[self.tab - 1], self.record)
-        self.query_one("#page", Page).show(lines or [Line("This page cannot be shown.", "bad")], top=top)
 
     def _rank(self) -> str:
         row = self._row
@@ -101,8 +112,36 @@ class QuestionScreen(BaseScreen):
             lambda record: retrieved_page(record, limit),
             lambda record: diff_page(record, limit, self.everything),
             lambda record: near_misses_page(record, self.rival, limit),
-            trace_page,
+            lambda record: trace_page(record),
+            lambda record: timeline_page(record, limit),
+            self._notes,
         )
+
+    def _notes(self, record: Record) -> list[Line]:
+        question_id = record.trace.question.question_id
+        history = self.debug_app.marks.history(self.listing.run, question_id)
+        return notes_page(self.triage_of(question_id), history)
+
+    def marked_run(self) -> RunRow:
+        return self.listing.run
+
+    def targets(self) -> Sequence[str]:
+        return [self._question_id] if self._question_id is not None else []
+
+    def marked(self) -> None:
+        self._draw(top=False)
+
+    def copied(self) -> tuple[str, str]:
+        lines = self.query_one("#page", Page).lines
+        return plain(lines, 100), f"page {TABS[self.tab - 1][0]}"
+
+    def exported(self) -> tuple[RunRow, Where, str] | None:
+        if self._question_id is None:
+            return None
+        return self.listing.run, Where("question_id = ?", (self._question_id,)), self._question_id
+
+    def command(self) -> list[str]:
+        return ["memx", "debug", self._question_id or "", "--run", self.listing.run.run_id, "--plain"]
 
     def _draw_tabs(self) -> None:
         names = [long for long, _ in TABS]
@@ -114,7 +153,7 @@ class QuestionScreen(BaseScreen):
             # Brackets say which tab is open where colours do not show.
             words = f"[{number} {name}]" if here else f" {number} {name} "
             pieces.append((words, "head" if here else "dim", f"screen.tab({number})"))
-        self.query_one("#tabs", Bar).show(pieces)
+        self.query_one("#tabs", Bar).show(pieces, self.query_one("#page", Page).found_words, "mark")
 
     def reload(self) -> None:
         self._load()
@@ -144,6 +183,38 @@ class QuestionScreen(BaseScreen):
         self.index += step
         self.debug_app.moved_to(self.index)
         self._load()
+
+    def action_find(self) -> None:
+        page = self.query_one("#page", Page)
+
+        def typed(text: str | None) -> None:
+            if text is not None:
+                page.find(text)
+                self._draw_tabs()
+
+        self.app.push_screen(PromptScreen("find on this page", page.sought), typed)
+
+    def action_find_next(self) -> None:
+        self._next_match(1)
+
+    def action_find_previous(self) -> None:
+        self._next_match(-1)
+
+    def _next_match(self, step: int) -> None:
+        page = self.query_one("#page", Page)
+        if not page.sought:
+            self.notify("/ finds a text first", timeout=3)
+            return
+        page.next_match(step)
+        self._draw_tabs()
+
+    def action_back(self) -> None:
+        page = self.query_one("#page", Page)
+        if page.sought:
+            page.find("")
+            self._draw_tabs()
+        else:
+            super().action_back()
 
     def action_rival(self) -> None:
         self._rival(1)

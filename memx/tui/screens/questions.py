@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -10,116 +11,110 @@ from textual.containers import Container
 from textual.worker import get_current_worker
 
 from memx.engine.store import filters
-from memx.engine.store.reader import QuestionRow, RunRow, Store
+from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.model import Cause
 from memx.tui.actions import bindings
-from memx.tui.document import Line, shortened
+from memx.tui.document import plain
 from memx.tui.listing import ORDERS, Listing
-from memx.tui.pages.verdict import OUTCOME_ROLE, labelled
-from memx.tui.screens.base import BaseScreen
+from memx.tui.question_rows import COLUMNS, QuestionRows, preview
+from memx.tui.screens.pick import Choice, PickScreen, PromptScreen
+from memx.tui.triage import TriageScreen, progress_words
 from memx.tui.widgets.filterline import FilterLine
 from memx.tui.widgets.page import Page
-from memx.tui.widgets.rows import Cells, Column, Rows
-
-_COLUMNS = (
-    Column("verdict", 8),
-    Column("stage", 10, from_width=70),
-    Column("cause", 16),
-    Column("rank", 4, right=True),
-    Column("category", 11, from_width=70),
-    Column("question", 0),
-)
-#: Characters of a text that the preview shows.
-_PREVIEW = 1500
+from memx.tui.widgets.rows import Rows
 
 
-class QuestionRows:
-    """The listing as rows of the table."""
+class QuestionsScreen(TriageScreen):
+    """Choose a question.
 
-    def __init__(self, listing: Listing) -> None:
-        self.listing = listing
-
-    def __len__(self) -> int:
-        return len(self.listing)
-
-    def cells(self, index: int) -> Cells:
-        try:
-            row = self.listing.row(index)
-        except MemxError as error:
-            return {"question": (str(error), "bad")}
-        if row is None:
-            return {"question": ("(no longer stored; r reads again)", "dim")}
-        return {
-            "verdict": (row.outcome, OUTCOME_ROLE.get(row.outcome, "text")),
-            "stage": (row.stage or "", "text"),
-            "cause": (row.cause or "", "text"),
-            "rank": ("" if row.rank is None else str(row.rank), "text"),
-            "category": (row.category, "text"),
-            "question": (row.question, "text"),
-        }
-
-
-class QuestionsScreen(BaseScreen):
-    """Choose a question."""
+    Args:
+        run: whose questions.
+        store: read in the thread of the app.
+        base, name: the part of the run that is listed, and what it is called; all of it by default.
+    """
 
     title_words = "Questions"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("questions")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("questions", "triage")]
 
-    def __init__(self, run: RunRow, store: Store) -> None:
+    def __init__(self, run: RunRow, store: Store, base: Where | None = None, name: str = "questions") -> None:
         super().__init__(classes="questions")
-        self.run_row = run
-        self.listing = Listing(store, run)
+        self.listing = Listing(store, run, base, name)
+        self.selected: set[int] = set()
         self._zoomed = False
 
     def body(self) -> ComposeResult:
-        yield FilterLine(id="filter")
+        yield FilterLine(self._values, id="filter")
         with Container(id="split"):
-            yield Rows(_COLUMNS, id="table")
+            yield Rows(COLUMNS, id="table")
             yield Page(id="preview", can_focus=False)
 
     def on_mount(self) -> None:
         self.data_changed()
-        self.give_focus(self.query_one("#table"))
+        self.give_focus(self.table)
+
+    @property
+    def table(self) -> Rows:
+        """The table."""
+        return self.query_one("#table", Rows)
 
     def data_changed(self) -> None:
-        table = self.query_one("#table", Rows)
-        self._shown(self.attempt(self._reload, table.cursor) or 0)
+        self._shown(self.attempt(self._reload, self.table.cursor) or 0)
 
     def _reload(self, cursor: int) -> int:
         """Read the list again; returns where the question under the cursor stands now."""
         here = self.listing.row(cursor)
         self.listing.reload()
+        self.selected &= set(self.listing.keys)
         return (self.listing.index_of(here.question_id) if here else None) or 0
+
+    def _values(self, column: str) -> list[str]:
+        """The values in use of a column, for completion."""
+        return list(self.attempt(self.debug_app.store.facets, self.listing.run.run_id, column) or ())
 
     def _shown(self, cursor: int = 0) -> None:
         """Draw what the listing holds now."""
         listing = self.listing
-        table = self.query_one("#table", Rows)
         if listing.gone:
-            table.empty = "This run is no longer stored; esc goes back."
+            self.table.empty = "This run is no longer stored; esc goes back."
+        elif listing.filter:
+            self.table.empty = "No question matches the filter; esc clears it."
         else:
-            table.empty = (
-                "No question matches the filter; esc clears it." if listing.filter else "No question is stored yet."
-            )
-        table.show(QuestionRows(listing), cursor)
+            self.table.empty = "No question is stored yet."
+        self.table.show(QuestionRows(listing, self.triage_of, self.selected), cursor)
         if not len(listing):
             self.query_one("#preview", Page).show([])
-        self.crumb(
-            [self.run_row.run_id, self.run_row.adapter, "questions"],
-            f"{listing.order_name}   {len(listing):,} of {listing.total:,} shown",
-        )
+        self._say_where()
+
+    def _say_where(self) -> None:
+        listing = self.listing
+        counts = self.attempt(self.debug_app.marks.progress, listing.run) or {}
+        words = [
+            progress_words(dict(counts)),
+            f"{len(self.selected):,} selected" if self.selected else "",
+            listing.order_name,
+            f"{len(listing):,} of {listing.total:,} shown",
+        ]
+        # The count matters most; what has no room beside the way here is left out, from the left.
+        words = [word for word in words if word]
+        room = self.size.width - len(f" memx > {listing.run.run_id} > {listing.name}  ")
+        while len(words) > 1 and len("   ".join(words)) > room:
+            del words[0]
+        self.crumb([listing.run.run_id, listing.name], "   ".join(words))
+
+    def on_resize(self) -> None:
+        self._say_where()
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         row = self.attempt(self.listing.row, message.index)
-        self.query_one("#preview", Page).show(preview(row) if row else [])
+        self.query_one("#preview", Page).show(preview(row, self.triage_of(row.question_id)) if row else [])
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         self.debug_app.open_question(self.listing, message.index)
 
     def go_to(self, index: int) -> None:
         """Put the cursor on a row; for the question screen, which moves along the list."""
-        self.query_one("#table", Rows).cursor = index
+        self.table.cursor = index
 
     # ------------------------------------------------------------------------------------------------ filter and order
 
@@ -127,7 +122,7 @@ class QuestionsScreen(BaseScreen):
         self.search(message.text, self.listing.order)
 
     def on_filter_line_left(self, message: FilterLine.Left) -> None:
-        self.give_focus(self.query_one("#table"))
+        self.give_focus(self.table)
 
     def search(self, text: str, order: int) -> None:
         """Filter and sort in a worker; the newest request wins."""
@@ -156,6 +151,11 @@ class QuestionsScreen(BaseScreen):
         self.listing.accept(text, order, keys, total)
         self._shown()
 
+    def use_filter(self, text: str) -> None:
+        """Put a filter into the line and apply it."""
+        self.query_one("#filter", FilterLine).set(text)
+        self.search(text, self.listing.order)
+
     def action_filter(self) -> None:
         self.query_one("#filter", FilterLine).begin()
 
@@ -165,26 +165,112 @@ class QuestionsScreen(BaseScreen):
     def action_cycle_cause(self) -> None:
         """Put the next cause that the run has into the filter, and after the last take it out again."""
         rest, now = without_cause(self.listing.filter)
-        facets = self.attempt(self.debug_app.store.facets, self.run_row.run_id, "cause", filters.parse(rest))
+        facets = self.attempt(self.debug_app.store.facets, self.listing.run.run_id, "cause", self.listing.where(rest))
         if not facets:
             self.notify("no question here has a cause", timeout=3)
             return
         causes = list(facets)
         place = causes.index(now) + 1 if now in causes else 0
-        wanted = f"cause={causes[place]} {rest}".strip() if place < len(causes) else rest
-        self.query_one("#filter", FilterLine).set(wanted)
-        self.search(wanted, self.listing.order)
+        self.use_filter(f"cause={causes[place]} {rest}".strip() if place < len(causes) else rest)
+
+    def action_saved(self) -> None:
+        saved = self.attempt(self.debug_app.marks.saved_filters) or {}
+        shown = list(saved.items())[:9]
+        choices = [Choice(str(n), f"{name}: {text}", text) for n, (name, text) in enumerate(shown, start=1)]
+        if self.listing.filter:
+            choices.append(Choice("k", f"keep the filter in the line: {self.listing.filter}", ""))
+        if not choices:
+            self.notify("no filter is kept yet; type one, then F keeps it", timeout=3)
+            return
+
+        def chosen(text: str | None) -> None:
+            if text:
+                self.use_filter(text)
+            elif text is not None:
+                self.app.push_screen(PromptScreen("name of the filter (an old name is replaced)"), self._keep_filter)
+
+        self.app.push_screen(PickScreen("saved filters", choices), chosen)
+
+    def _keep_filter(self, name: str | None) -> None:
+        if name is not None:
+            self.attempt(self.debug_app.marks.save_filter, name, self.listing.filter)
 
     def action_zoom(self) -> None:
         self._zoomed = not self._zoomed
         self.set_class(self._zoomed, "-no-preview")
 
     def action_back(self) -> None:
-        if self.listing.filter or self.query_one("#filter", FilterLine).text:
-            self.query_one("#filter", FilterLine).set("")
-            self.search("", self.listing.order)
+        if self.selected:
+            self._select(set())
+        elif self.listing.filter or self.query_one("#filter", FilterLine).text:
+            self.use_filter("")
+        else:
+            super().action_back()
+
+    def action_clusters(self) -> None:
+        self.debug_app.open_clusters(self.listing.run)
+
+    # ---------------------------------------------------------------------------------------------- selection and marks
+
+    def _select(self, keys: set[int]) -> None:
+        self.selected.clear()
+        self.selected |= keys
+        self.table.refresh()
+        self._say_where()
+
+    def action_select(self) -> None:
+        if len(self.listing):
+            self._select(self.selected ^ {self.listing.key(self.table.cursor)})
+            self.table.action_down()
+
+    def action_select_all(self) -> None:
+        keys = set(self.listing.keys)
+        self._select(set() if keys <= self.selected else keys)
+
+    def marked_run(self) -> RunRow:
+        return self.listing.run
+
+    def _chosen(self) -> list[int]:
+        """Keys of the selected rows, in order, or of the row under the cursor."""
+        if self.selected:
+            return [key for key in self.listing.keys if key in self.selected]
+        return [self.listing.key(self.table.cursor)] if len(self.listing) else []
+
+    def targets(self) -> Sequence[str]:
+        return self.debug_app.store.question_ids(self._chosen())
+
+    def marked(self) -> None:
+        self.table.refresh()
+        self.on_rows_moved(Rows.Moved(self.table.cursor))
+        self._say_where()
+
+    def action_repeat(self) -> None:
+        mark = self.debug_app.last_mark
+        if mark is None:
+            self.notify("nothing to repeat yet; m marks", timeout=3)
             return
-        super().action_back()
+        self.put(self.attempt(self.targets) or (), mark)
+        self.table.action_down()
+
+    # --------------------------------------------------------------------------------------------------- taking it out
+
+    def copied(self) -> tuple[str, str]:
+        row = self.attempt(self.listing.row, self.table.cursor)
+        if row is None:
+            return "", "nothing"
+        return plain(preview(row, self.triage_of(row.question_id)), 100), row.question_id
+
+    def exported(self) -> tuple[RunRow, Where, str]:
+        from memx.tui.exporting import among
+
+        if self.selected:
+            return self.listing.run, among(self._chosen()), f"{self.listing.run.run_id}-selected"
+        name = f"{self.listing.run.run_id} {self.listing.name} {self.listing.filter}".strip()
+        return self.listing.run, self.listing.where(self.listing.filter), name
+
+    def command(self) -> list[str]:
+        where = ["--where", self.listing.filter] if self.listing.filter else []
+        return ["memx", "show", self.listing.run.run_id, *where]
 
 
 def without_cause(text: str) -> tuple[str, str]:
@@ -193,17 +279,3 @@ def without_cause(text: str) -> tuple[str, str]:
         if term.name == "cause" and term.op == "=" and term.value in tuple(Cause):
             return f"{text[: term.start]}{text[term.end :]}".strip(), term.value
     return text, ""
-
-
-def preview(row: QuestionRow) -> list[Line]:
-    """What the pane beside the list says of a question."""
-    lines = [
-        Line(shortened(row.question, _PREVIEW), "head"),
-        labelled("gold", shortened(row.gold, _PREVIEW) or "(empty)"),
-        labelled("got", "(none)" if row.candidate is None else shortened(row.candidate, 600) or "(empty)"),
-        labelled(row.outcome, shortened(row.why, _PREVIEW), OUTCOME_ROLE.get(row.outcome, "text")),
-    ]
-    if row.cause:
-        lines.append(labelled("why", f"{row.stage} > {row.cause}: {shortened(row.reason or '', _PREVIEW)}", "warn"))
-    lines.append(labelled("id", row.question_id, "dim"))
-    return lines

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import BindingType
 
-from memx.engine.store.reader import RunRow
-from memx.tui.document import Line
+from memx.engine.store.reader import RunRow, Where
+from memx.tui.actions import bindings
+from memx.tui.document import Line, plain
 from memx.tui.screens.base import BaseScreen
 from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Cells, Column, Rows
 
 _COLUMNS = (
-    Column("run", 22),
+    Column("pick", 4),
+    Column("run", 20),
     Column("when", 11, from_width=92),
-    Column("system", 14),
+    Column("system", 12),
     Column("dataset", 12, from_width=70),
     Column("score", 7, right=True),
     Column("fail", 5, right=True),
@@ -30,6 +34,7 @@ class RunList:
 
     def __init__(self, runs: list[RunRow]) -> None:
         self.runs = runs
+        self.picked: list[str] = []
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -39,6 +44,7 @@ class RunList:
         failed = run.summary.get("failed")
         total = run.question_total
         return {
+            "pick": ("AB"[self.picked.index(run.run_id)] if run.run_id in self.picked else "", "mark"),
             "run": (run.run_id, "key"),
             "when": (_short(run.started_at), "text"),
             "system": (run.adapter, "text"),
@@ -54,6 +60,7 @@ class RunsScreen(BaseScreen):
     """Choose a run."""
 
     title_words = "Runs"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("runs")]
 
     def __init__(self) -> None:
         super().__init__(id="runs")
@@ -73,7 +80,9 @@ class RunsScreen(BaseScreen):
             return
         table = self.query_one("#table", Rows)
         here = self.list.runs[table.cursor].run_id if self.list.runs else None
+        picked = [run_id for run_id in self.list.picked if run_id in {run.run_id for run in runs}]
         self.list = RunList(runs)
+        self.list.picked = picked
         table.show(self.list, next((n for n, run in enumerate(runs) if run.run_id == here), 0))
         self.crumb(["runs"], f"{len(runs)} run{'s' * (len(runs) != 1)}   {self.debug_app.store.directory}")
 
@@ -84,6 +93,41 @@ class RunsScreen(BaseScreen):
     def on_rows_opened(self, message: Rows.Opened) -> None:
         self.debug_app.open_run(self.list.runs[message.index])
 
+    def action_pick(self) -> None:
+        if not self.list.runs:
+            return
+        table = self.query_one("#table", Rows)
+        run_id = self.list.runs[table.cursor].run_id
+        picked = self.list.picked
+        if run_id in picked:
+            picked.remove(run_id)
+        else:
+            # A third pick takes the place of B.
+            del picked[1:]
+            picked.append(run_id)
+        table.refresh()
+        table.action_down()
+
+    def action_compare(self) -> None:
+        by_id = {run.run_id: run for run in self.list.runs}
+        picked = [by_id[run_id] for run_id in self.list.picked if run_id in by_id]
+        if len(picked) != 2:
+            self.notify("pick two runs with space: A, then B", timeout=4)
+            return
+        self.debug_app.open_compare(*picked)
+
+    def copied(self) -> tuple[str, str]:
+        if not self.list.runs:
+            return "", "nothing"
+        run = self.list.runs[self.query_one("#table", Rows).cursor]
+        return plain(about(run), 100), run.run_id
+
+    def exported(self) -> tuple[RunRow, Where, str] | None:
+        if not self.list.runs:
+            return None
+        run = self.list.runs[self.query_one("#table", Rows).cursor]
+        return run, Where(), run.run_id
+
     def action_back(self) -> None:
         """There is nothing behind the first screen; leaving is ``q``."""
         self.notify("q quits", timeout=2)
@@ -92,7 +136,7 @@ class RunsScreen(BaseScreen):
 def state(run: RunRow) -> str:
     """The state of a run in words; a running one says how far it is."""
     if run.state == "running" and run.question_total:
-        return f"RUNNING {100 * run.done // run.question_total} %"
+        return f"RUNNING {100 * run.done // run.question_total}%"
     return run.state.upper() if run.state != "finished" else "finished"
 
 

@@ -25,6 +25,9 @@ class Page(Pane):
         self.can_focus = can_focus
         self.lines: Sequence[Line] = ()
         self._drawn: list[Drawn] = []
+        self.sought = ""
+        self._matches: list[int] = []
+        self._match = 0
         self._width = 0
 
     def show(self, lines: Sequence[Line], *, top: bool = True) -> None:
@@ -42,7 +45,34 @@ class Page(Pane):
         self._width = width
         self._drawn = [row for line in self.lines for row in draw(line, width)]
         self.virtual_size = Size(width, len(self._drawn))
+        self._match_rows()
         self.refresh()
+
+    def find(self, text: str) -> None:
+        """Mark the lines that hold a text, whatever its case, and go to the first; an empty text marks none."""
+        self.sought = text.casefold()
+        self._match = 0
+        self._match_rows()
+        self.next_match(0)
+
+    def next_match(self, step: int) -> None:
+        """Go ``step`` matches on, round the end."""
+        if self._matches:
+            self._match = (self._match + step) % len(self._matches)
+            self.scroll_to(y=max(0, self._matches[self._match] - 2), animate=False, immediate=True)
+        self.refresh()
+
+    @property
+    def found_words(self) -> str:
+        """``3 of 17``, or that there is no match; nothing when nothing is sought."""
+        if not self.sought:
+            return ""
+        return f"{self._match + 1} of {len(self._matches)} lines" if self._matches else "no match"
+
+    def _match_rows(self) -> None:
+        rows = ("".join(text for text, _ in row).casefold() for row in self._drawn)
+        self._matches = [at for at, row in enumerate(rows) if self.sought and self.sought in row]
+        self._match = min(self._match, max(0, len(self._matches) - 1))
 
     def on_resize(self, event: events.Resize) -> None:
         self._lay_out()
@@ -50,7 +80,20 @@ class Page(Pane):
     def render_line(self, y: int) -> Strip:
         at = round(self.scroll_y) + y
         row: Drawn = self._drawn[at] if at < len(self._drawn) else ()
-        return self.strip(row, self.inner_width)
+        return self.strip(self._with_matches(row) if self.sought else row, self.inner_width)
+
+    def _with_matches(self, row: Drawn) -> list[tuple[str, str]]:
+        pieces = []
+        for text, role in row:
+            at = 0
+            folded = text.casefold()
+            # Case folding may change lengths (one letter becomes two): such a piece is left unmarked.
+            while len(folded) == len(text) and (found := folded.find(self.sought, at)) >= 0:
+                end = found + len(self.sought)
+                pieces += [(text[at:found], role), (text[found:end], "find")]
+                at = end
+            pieces.append((text[at:], role))
+        return pieces
 
     def action_down(self) -> None:
         self.scroll_to(y=self.scroll_y + 1, animate=False, immediate=True)

@@ -1,0 +1,54 @@
+"""Writing what is shown to files: the same bytes as ``memx export`` writes, and Markdown of single questions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from memx.engine.store.marks import Marks, Triage
+from memx.engine.store.reader import RunRow, Store, Where
+from memx.errors import StoreError
+from memx.tui.pages.markdown import markdown
+from memx.tui.pages.record import Record
+
+#: Formats of ``memx export`` that make sense for a list, and what each is.
+FORMATS = {"json": "JSON, all fields", "csv": "CSV, one line per question", "md": "Markdown, one section per question"}
+
+
+def export(store: Store, run: RunRow, format_: str, where: Where, name: str) -> Path:
+    """Write the questions that meet a condition; returns the file, in ``exports`` beside the store.
+
+    Raises:
+        StoreError: the directory cannot be written, or the disk is full.
+    """
+    from memx.engine import export as engine
+    from memx.engine.last_run import write_atomically
+
+    if format_ == "md":
+        chunks: Iterator[str] = _sections(store, run, where)
+    else:
+        chunks = engine.FORMATS[format_](store, run.run_id, None if where == Where() else where)
+    folder = store.directory / "exports"
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise StoreError(f"{folder}: cannot be made: {error.strerror}", "Choose another place with --dir.") from None
+    target = (folder / f"{_file_name(name)}.{format_}").absolute()
+    write_atomically(target, chunks)
+    return target
+
+
+def _sections(store: Store, run: RunRow, where: Where) -> Iterator[str]:
+    triage = Marks(store).current(run)
+    ids = store.question_ids(store.question_keys(run.run_id, where))
+    for question_id in ids:
+        yield markdown(Record(store, run, question_id), triage.get(question_id, Triage()).note) + "\n"
+
+
+def among(keys: Sequence[int]) -> Where:
+    """The condition that holds for some keys of a listing."""
+    return Where(f"rowid IN ({','.join(map(str, map(int, keys)))})")
+
+
+def _file_name(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "-_." else "-" for char in name)[:120].strip("-.") or "export"

@@ -1,0 +1,77 @@
+"""One question as Markdown, to paste into an issue."""
+
+from __future__ import annotations
+
+from memx.text.gate import safe
+from memx.tui.document import shortened
+from memx.tui.pages.record import MEANING, Record
+from memx.tui.pages.verdict import lost_at, trail
+
+_LIMIT = 1_200
+
+
+def markdown(record: Record, note: str = "") -> str:
+    """Question, verdict, trail, what came back and near misses; stored texts stand in code, where nothing is markup."""
+    trace = record.trace
+    question, diagnosis = trace.question, trace.diagnosis
+    lines = [
+        f"### {_code(question.question_id)} {trace.verdict.outcome}{f': {lost_at(trace)}' if diagnosis else ''}",
+        "",
+        f"Run {_code(record.run.run_id)}, {_code(record.run.dataset)} by {_code(record.run.adapter)}, "
+        f"category {_code(question.category)}, top {trace.top_k}.",
+        "",
+        f"- question: {_code(question.text)}",
+        f"- gold: {_code(question.gold)}",
+        f"- candidate: {_code(trace.candidate.text) if trace.candidate else 'none'}",
+        f"- verdict: **{trace.verdict.outcome}** by {trace.verdict.decider}: {_code(trace.verdict.why)}",
+    ]
+    if trace.error is not None:
+        lines.append(f"- broke at {_code(trace.error.step)}: {_code(trace.error.message)}")
+    if diagnosis is not None:
+        lines += [
+            f"- diagnosis: **{diagnosis.stage} > {diagnosis.cause}** ({diagnosis.confidence:.2f}, "
+            f"{diagnosis.decided_by}): {MEANING[diagnosis.cause].format(k=trace.top_k)}",
+            f"- why: {_code(diagnosis.why)}",
+        ]
+        if diagnosis.evidence:
+            lines += ["", "| evidence | said | trail |", "|---|---|---|"]
+        for piece in diagnosis.evidence:
+            lines.append(f"| {_cell(piece.turn_id)} | {_cell(piece.text)} | {trail(piece, record)} |")
+    if trace.retrieved:
+        lines += ["", "| rank | fact | role | score | text |", "|---|---|---|---|---|"]
+        for rank, item in enumerate(trace.top, start=1):
+            score = "" if item.score is None else f"{item.score:.3f}"
+            role = record.roles.get(item.fact_id, "")
+            lines.append(f"| {rank} | {_cell(item.fact_id)} | {role} | {score} | {_cell(item.content)} |")
+    for miss in diagnosis.near_misses[:1] if diagnosis else ():
+        place = f"rank {miss.expected_rank}" if miss.expected_rank else "absent"
+        lines += ["", f"Near miss: {_code(miss.expected_fact_id)} ({place}) against {_code(miss.winner_fact_id)}"]
+        lines += [f"(rank {miss.winner_rank})", "", "| signal | expected | winner | gap |", "|---|---|---|---|"]
+        lines += [f"| {_cell(s.name)} | {s.expected:.3f} | {s.winner:.3f} | {s.gap:+.3f} |" for s in miss.signals]
+        if miss.would_keep:
+            lines += ["", f"Would be kept if {', '.join(map(_code, miss.would_keep))}"]
+    if note:
+        lines += ["", safe(note, newlines=True)]
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    """A stored text as a code span: one line, and fenced by more backticks than it holds itself."""
+    shown = safe(shortened(text, _LIMIT)).strip()
+    if not shown:
+        return "(empty)"
+    longest = max((len(run) for run in _ticks(shown)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if shown.startswith("`") or shown.endswith("`") else ""
+    return f"{fence}{pad}{shown}{pad}{fence}"
+
+
+def _cell(text: str) -> str:
+    # A bar ends a table cell, in code too, unless it is escaped (GitHub Flavored Markdown, tables).
+    return _code(text).replace("|", "\\|")
+
+
+def _ticks(text: str) -> list[str]:
+    import re
+
+    return re.findall(r"`+", text)

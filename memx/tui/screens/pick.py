@@ -1,0 +1,88 @@
+"""Small questions to the user: choose one of a few, or type one line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from memx.text.gate import safe
+from memx.tui.document import Line
+from memx.tui.widgets.page import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One thing to choose: the key that chooses it, what it is called, and what comes back."""
+
+    key: str
+    label: str
+    value: str
+
+
+class PickScreen(ModalScreen[str | None]):
+    """Choose by one key; escape chooses nothing (None)."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "cancel", show=False)]
+
+    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self._title = title
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        with Container(classes="box small"):
+            yield Page(id="choices")
+
+    def on_mount(self) -> None:
+        lines = [Line(self._title, "head"), Line()]
+        lines += [Line(choice.label, "text", f"  {choice.key}  ", "key") for choice in self._choices]
+        page = self.query_one("#choices", Page)
+        page.show([*lines, Line(), Line("cancel", "dim", "  esc  ", "key")])
+        self.query_one(Container).styles.height = len(lines) + 4
+        page.focus()
+
+    def on_key(self, event: events.Key) -> None:
+        for choice in self._choices:
+            if choice.key in (event.key, event.character):
+                event.stop()
+                event.prevent_default()
+                self.dismiss(choice.value)
+                return
+
+    def on_click(self, event: events.Click) -> None:
+        place = event.screen_y - self.query_one("#choices", Page).region.y - 2
+        if 0 <= place < len(self._choices) and event.widget is self.query_one("#choices", Page):
+            self.dismiss(self._choices[place].value)
+
+
+class PromptScreen(ModalScreen[str | None]):
+    """Type one line; escape gives None, enter what was typed."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", show=False)]
+
+    def __init__(self, title: str, value: str = "") -> None:
+        super().__init__()
+        self._title = title
+        self._value = value
+
+    def compose(self) -> ComposeResult:
+        with Container(classes="box small"):
+            yield Static(safe(self._title), markup=False)
+            yield Input(self._value, id="line", compact=True)
+            yield Static("enter takes it, esc cancels", classes="hint", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(Container).styles.height = 5
+        self.query_one("#line", Input).cursor_blink = False
+        self.query_one("#line", Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value)
