@@ -21,7 +21,7 @@ from memx.engine.judges.contract import Judge, JudgeItem
 from memx.engine.measures.retrieval import retrieval_metrics
 from memx.engine.redaction import redact_text
 from memx.engine.settings import DEEP_K, RunSettings
-from memx.errors import MemxError, ModelError, QuotaError, StoreError
+from memx.errors import Interrupted, MemxError, ModelError, QuotaError, StoreError
 from memx.model import (
     Candidate,
     CandidateSource,
@@ -125,7 +125,7 @@ class CaseRunner:
                     return
                 self._ask(adapter, ingested, position, question)
             self._shop.writer.end_case(case.case_id, "done")
-        except Stopped:
+        except (Stopped, Interrupted):
             return
         except StepError as error:
             self._give_up(_failure(error.step, error.error), entity_id, attempt)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from memx.errors import ContextTooLongError, ModelError, UnreadableReply
+from memx.errors import ContextTooLongError, Interrupted, ModelError, UnreadableReply
 from memx.llm.cache import KeyedLocks, ResponseCache, cache_key
 from memx.llm.endpoint import Endpoint, NotAnApiReply, Reply
 from memx.llm.failures import Failure, Kind, read_failure, shown_url, web_page
@@ -308,12 +308,11 @@ class LLM:
                     json_mode=json_mode,
                     timeout_s=min(PREFLIGHT_TIMEOUT_S, self.endpoint.timeout_s) if preflight else None,
                 )
-            except Exception as error:
+            except BaseException as error:
                 self._ledger.release(reservation, purpose)
+                if isinstance(error, Interrupted) or not isinstance(error, Exception):
+                    raise
                 return self._failure(error, preflight)
-            except BaseException:
-                self._ledger.release(reservation, purpose)
-                raise
             self._ledger.settle(reservation, purpose, reply.input_tokens, reply.output_tokens)
         return reply
 
