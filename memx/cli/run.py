@@ -41,6 +41,9 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
 @click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")
 @click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
 @click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
+@click.option("--optimize", is_flag=True, help="Then learn the built-in memory's signal weights (mode full).")
+@click.option("--dry-run-weights", is_flag=True, help="With --optimize: print the weights, write nothing.")
+@click.option("--step-size", type=float, default=0.02, show_default=True, help="Of --optimize: the most per step.")
 @click.option("--fail-under", type=float, metavar="SCORE", help="Exit 1 when the accuracy is below SCORE (0 to 1).")
 @click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of the summary.")
 @click.option("--quiet", is_flag=True, help="No progress, no summary; problems only.")
@@ -59,6 +62,9 @@ def command(
     question_ids: Path | None,
     judge_prompt: Path | None,
     resume: str | None,
+    optimize: bool,
+    dry_run_weights: bool,
+    step_size: float,
     fail_under: float | None,
     as_json: bool,
     quiet: bool,
@@ -74,6 +80,8 @@ def command(
     from memx.engine.setup import prepare
     from memx.errors import UsageError
 
+    if optimize and (given["adapter"], retrieval_mode or "") != ("local", "full") and not resume:
+        raise UsageError("--optimize learns the weights of local in mode full", "Add --retrieval-mode full.")
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under is a score from 0 to 1, not {fail_under:g}")
     options = pairs(adapter_options, "--adapter-option")
@@ -96,7 +104,23 @@ def command(
             for line in runner.opening_lines():
                 say(line)
         ended = runner.run()
+    if optimize and ended.state == "finished":
+        _optimize(directory, ended.run_id, step_size, settings.seed, write=not dry_run_weights)
     return _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
+
+
+def _optimize(directory: Path, run_id: str, step_size: float, seed: int, *, write: bool) -> None:
+    from memx.engine.optimize import learn_from_run, lesson_text, write_weights
+    from memx.engine.store.reader import Store
+
+    store = Store(directory)
+    lesson = learn_from_run(store, store.run(run_id), step_size=step_size, seed=seed)
+    store.close()
+    say(lesson_text(lesson))
+    if write:
+        path = directory / "weights.json"
+        write_weights(lesson, path)
+        say(f"memx: wrote {path}; use it with --adapter-option weights={path}")
 
 
 def _report(directory: Path, ended: Any, *, fail_under: float | None, as_json: bool, quiet: bool) -> int:

@@ -106,3 +106,15 @@ def test_a_measure_reads_stored_traces(two_runs: tuple[memx.Run, memx.Run], call
 def test_calibrate_prints_the_confusion_matrix(call: Call) -> None:
     code, out, _ = call("calibrate", "--seed", "0", "--faults", "60")
     assert code == 0 and "stage accuracy" in out and "planted \\ found" in out
+
+
+def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: Call, tmp_path: Path) -> None:
+    small = ["--dataset", "tests.engine.worlds:Small", "--retrieval-mode", "full", "--optimize"]
+    code, _, err = call("run", *small, "--dry-run-weights")
+    assert code == 0 and "held out" in err and not (tmp_path / "weights.json").exists()
+    call("run", *small)
+    learned = json.loads((tmp_path / "weights.json").read_text())
+    assert "semantic" in learned and "redundancy" in learned
+    weights = f"weights={tmp_path / 'weights.json'}"
+    assert call("run", *small[:-1], "--adapter-option", weights)[0] == 0
+    assert call("run", "--dataset", "tests.engine.worlds:Small", "--optimize")[0] == 2

@@ -68,7 +68,7 @@ def failed_trace(attempt: int = 1) -> Trace:
         retrieved=(
             Retrieved("f2", "Ana likes tea", 0.5, {"bm25": 2.0}),
             Retrieved("x", "not in any snapshot", None, {}, {"source_turn_ids": ["D1:2"]}),
-            Retrieved("f1", "Ana lives in Porto", 0.25, {"bm25": 1.0, "dense": 0.125}),
+            Retrieved("f1", "Ana lives in Porto", 0.25, {"bm25": 1.0, "dense": 0.125}, {"n": 1, "ranks": {"bm25": 2}}),
         ),
         candidate=Candidate("Ana likes tea", "retrieved", 4), diagnosis=diagnosis,
         metrics=RetrievalMetrics(level, level), diff=DiffCounts(1, 0, 1, 0), timings_ms={"query": 1.5},

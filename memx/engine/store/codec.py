@@ -101,32 +101,44 @@ def session_of(payload: str, entity_id: str) -> Session:
     return Session(data["id"], entity_id, turns, _when(data["at"]))
 
 
-def retrieved_json(retrieved: Sequence[Retrieved], contents: Mapping[str, str]) -> str:
-    """Retrieved facts as one compact table; content is kept only where the snapshot's fact says something else."""
+def retrieved_json(retrieved: Sequence[Retrieved], facts: Mapping[str, Fact]) -> str:
+    """Retrieved facts as one compact table; of content and metadata only what the snapshot's fact does not say."""
     names = sorted({name for item in retrieved for name in item.signals})
     rows = []
     for item in retrieved:
-        own = None if contents.get(item.fact_id) == item.content else item.content
+        fact = facts.get(item.fact_id)
+        own = None if fact is not None and fact.content == item.content else item.content
         signals = [_rounded(item.signals.get(name)) for name in names]
-        rows.append([item.fact_id, _rounded(item.score), signals, own, dict(item.metadata) or None])
+        rows.append([item.fact_id, _rounded(item.score), signals, own, _own_metadata(item.metadata, fact)])
     return dumps({"signals": names, "rows": rows})
 
 
-def retrieved_of(text: str | None, contents: Mapping[str, str]) -> tuple[Retrieved, ...]:
-    """The retrieved facts of a stored table; ``contents`` gives the snapshot's texts by fact id."""
+def retrieved_of(text: str | None, facts: Mapping[str, Fact]) -> tuple[Retrieved, ...]:
+    """The retrieved facts of a stored table; ``facts`` gives the snapshot's by id."""
     if text is None:
         return ()
     data = json.loads(text)
-    return tuple(
-        Retrieved(
-            fact_id,
-            contents.get(fact_id, "") if own is None else own,
-            score,
-            {name: value for name, value in zip(data["signals"], values, strict=True) if value is not None},
-            metadata or {},
-        )
-        for fact_id, score, values, own, metadata in data["rows"]
-    )
+    found = []
+    for fact_id, score, values, own, metadata in data["rows"]:
+        fact = facts.get(fact_id)
+        content = own if own is not None else fact.content if fact else ""
+        signals = {name: v for name, v in zip(data["signals"], values, strict=True) if v is not None}
+        if isinstance(metadata, list):
+            metadata = {**(fact.metadata if fact else {}), **metadata[0]}
+        found.append(Retrieved(fact_id, content, score, signals, metadata or {}))
+    return tuple(found)
+
+
+def _own_metadata(metadata: Mapping[str, Any], fact: Fact | None) -> dict[str, Any] | list[dict[str, Any]] | None:
+    """None for no metadata; a list of one mapping for what comes on top of the fact's own; else all of it."""
+    if not metadata:
+        return None
+    if fact is None or not fact.metadata or not fact.metadata.keys() <= metadata.keys():
+        return dict(metadata)
+    return [{name: value for name, value in metadata.items() if fact.metadata.get(name, _MISSING) != value}]
+
+
+_MISSING = object()
 
 
 def diagnosis_of(text: str | None) -> Diagnosis | None:

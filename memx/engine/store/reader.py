@@ -266,21 +266,20 @@ class Store:
         if not rows:
             raise StoreError(f"run {run_id} holds no question '{question_id}'", "memx runs ls shows what is stored.")
         row = rows[0]
-        contents = self._contents(run_id, row["case_id"], row["attempt"], row["retrieved"])
-        return _trace(row, contents)
+        return _trace(row, self._facts(run_id, row["case_id"], row["attempt"], row["retrieved"]))
 
     def traces(self, run_id: str, where: Where | None = None) -> Iterator[Trace]:
         """All traces of a run that meet the condition, in order, read as they are asked for."""
         where = where or Where()
         sql = f"SELECT * FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY position"
         case: tuple[str, int] | None = None
-        contents: Mapping[str, str] = {}
+        facts: Mapping[str, Fact] = {}
         with self._errors():
             for row in self._connection.execute(sql, [run_id, *where.params]):
                 if case != (row["case_id"], row["attempt"]):
                     case = (row["case_id"], row["attempt"])
-                    contents = {f.fact_id: f.content for f in self.snapshot(run_id, *case).facts}
-                yield _trace(row, contents)
+                    facts = self.snapshot(run_id, *case).by_id()
+                yield _trace(row, facts)
 
     def snapshot(self, run_id: str, case_id: str, attempt: int | None = None, step: int | None = None) -> Snapshot:
         """The store of a case after a step (the last by default), facts in the order the system gave them."""
@@ -375,18 +374,18 @@ class Store:
         attempt: int = rows[0]["attempt"]
         return attempt
 
-    def _contents(self, run_id: str, case_id: str, attempt: int, retrieved: str | None) -> dict[str, str]:
-        """Texts of the retrieved facts, by id, as the last snapshot of the attempt has them."""
+    def _facts(self, run_id: str, case_id: str, attempt: int, retrieved: str | None) -> dict[str, Fact]:
+        """The retrieved facts, by id, as the last snapshot of the attempt that has them shows them."""
         wanted = [row[0] for row in codec.loads(retrieved, {"rows": []})["rows"]]
         if not wanted:
             return {}
         marks = ",".join("?" * len(wanted))
         rows = self.query(
-            "SELECT f.fact_id, f.content, max(c.step) FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
+            "SELECT f.*, max(c.step) FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
             f"WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.fact_id IN ({marks}) GROUP BY c.fact_id",
             [run_id, case_id, attempt, *wanted],
         )
-        return {row["fact_id"]: row["content"] for row in rows}
+        return {row["fact_id"]: codec.fact_of(dict(row)) for row in rows}
 
     def query(self, sql: str, params: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Rows of an SQL query.
@@ -451,7 +450,7 @@ def _case_row(row: sqlite3.Row) -> CaseRow:
     )
 
 
-def _trace(row: sqlite3.Row, contents: Mapping[str, str]) -> Trace:
+def _trace(row: sqlite3.Row, facts: Mapping[str, Fact]) -> Trace:
     question = Question(
         question_id=row["question_id"],
         entity_id=row["case_id"],
@@ -473,7 +472,7 @@ def _trace(row: sqlite3.Row, contents: Mapping[str, str]) -> Trace:
         entity_id=row["entity_id"],
         top_k=row["top_k"],
         verdict=Verdict(row["outcome"], row["decider"], row["why"], row["judge_score"]),
-        retrieved=codec.retrieved_of(row["retrieved"], contents),
+        retrieved=codec.retrieved_of(row["retrieved"], facts),
         candidate=candidate,
         diagnosis=codec.diagnosis_of(row["diagnosis"]),
         metrics=codec.metrics_of(row["metrics"]),

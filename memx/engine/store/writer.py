@@ -15,7 +15,7 @@ from typing import Any
 from memx.engine.store import codec
 from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
 from memx.errors import StoreError
-from memx.model import Case, DiffCounts, Session, Snapshot, StepFailure, Trace
+from memx.model import Case, DiffCounts, Fact, Session, Snapshot, StepFailure, Trace
 
 #: What a run keeps of its memory system, apart from the traces of its questions.
 _SHARED_TABLES = ("cases", "case_sessions", "facts", "snapshots", "snapshot_changes")
@@ -38,7 +38,7 @@ class RunWriter:
         self._path = directory / FILE_NAME
         self._db = open_for_writing(directory)
         self._lock = threading.RLock()
-        self._contents: dict[tuple[str, int], dict[str, str]] = {}
+        self._facts: dict[tuple[str, int], dict[str, Fact]] = {}
 
     def close(self) -> None:
         """Close the file. The writer cannot be used afterwards."""
@@ -168,7 +168,7 @@ class RunWriter:
                 self._executemany(f"INSERT OR IGNORE INTO facts VALUES ({columns})", facts)
             self._executemany("INSERT OR REPLACE INTO snapshot_changes VALUES (?, ?, ?, ?, ?, ?, ?)", changes)
             self._executemany("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?, ?, ?, ?)", [head])
-            self._contents[case_id, attempt] = {codec.clean(i): codec.clean(f.content) for i, f in new.items()}
+            self._facts[case_id, attempt] = new
 
     def end_case(
         self,
@@ -194,7 +194,7 @@ class RunWriter:
         with self._transaction():
             self._db.table("cases").update((self.run_id, case_id), changes)
             if state != "ready":
-                self._contents = {key: value for key, value in self._contents.items() if key[0] != case_id}
+                self._facts = {key: value for key, value in self._facts.items() if key[0] != case_id}
 
     def write_trace(self, trace: Trace, position: int) -> None:
         """Record one finished question; a trace already there is replaced."""
@@ -208,7 +208,7 @@ class RunWriter:
 
     def _trace_row(self, trace: Trace, position: int) -> dict[str, Any]:
         question, diagnosis, candidate = trace.question, trace.diagnosis, trace.candidate
-        contents = self._contents.get((trace.case_id, trace.attempt), {})
+        facts = self._facts.get((trace.case_id, trace.attempt), {})
         ranks = [piece.rank for piece in diagnosis.evidence if not piece.in_top_k] if diagnosis else []
         known = [rank for rank in ranks if rank is not None]
         row = {
@@ -226,7 +226,7 @@ class RunWriter:
             "stage": str(diagnosis.stage) if diagnosis else None, "cause": str(diagnosis.cause) if diagnosis else None,
             "confidence": diagnosis.confidence if diagnosis else None, "rank": max(known) if known else None,
             "diagnosis": codec.as_json(diagnosis), "metrics": codec.as_json(trace.metrics), "top_k": trace.top_k,
-            "retrieved": codec.retrieved_json(trace.retrieved, contents) if trace.retrieved else None,
+            "retrieved": codec.retrieved_json(trace.retrieved, facts) if trace.retrieved else None,
             "declared": codec.dumps(trace.declared) if trace.declared else None, "diff": codec.as_json(trace.diff),
             "timings": codec.dumps(trace.timings_ms), "error": codec.as_json(trace.error),
         }  # fmt: skip
