@@ -11,11 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from memx.text.lists import item_spans, quoted
-from memx.text.polarity import negated
+from memx.text.polarity import may_negate, negated
 from memx.text.sentences import sentence_spans
-from memx.text.synonyms import groups_of, key_of, phrase_at
+from memx.text.synonyms import groups_of, key_of, phrase_at, phrase_starts
 from memx.text.words import stem, stop_words, words
 
 ASKED = 0.25  # weight of a word that stands in the question
@@ -37,8 +38,7 @@ _LIGHT_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A content word, or a phrase that stands for one: ``parts`` are the stems of its own words."""
 
     text: str
@@ -69,19 +69,21 @@ class Coverage:
 @lru_cache(maxsize=16_384)
 def content(text: str) -> tuple[Token, ...]:
     """The content words of a text in order; known phrases as one word, in place of their own."""
-    stop = stop_words()
+    stop, starts = stop_words(), phrase_starts()
     matches = list(_WORD.finditer(text))
     told = [match.group().lower().replace("’", "'").removesuffix("'s") for match in matches]
     found, index = [], 0
     while index < len(told):
-        phrase = phrase_at(told, index)
-        size = len(phrase) or 1
-        if phrase or told[index] not in stop:
-            span = (matches[index].start(), matches[index + size - 1].end())
-            parts = tuple(stem(word) for word in told[index : index + size] if word not in stop)
-            key = key_of(phrase or (told[index],))
-            found.append(Token(text[slice(*span)], key, span, parts))
-        index += size
+        word, start = told[index], matches[index].start()
+        phrase = phrase_at(told, index) if word in starts else ()
+        if phrase:
+            end = matches[index + len(phrase) - 1].end()
+            parts = tuple(stem(part) for part in phrase if part not in stop)
+            found.append(Token(text[start:end], key_of(phrase), (start, end), parts))
+        elif word not in stop:
+            key = stem(word)
+            found.append(Token(matches[index].group(), key, matches[index].span(), (key,)))
+        index += len(phrase) or 1
     return tuple(found)
 
 
@@ -104,7 +106,7 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
         return Coverage(float(held), (phrase,) * held, (phrase,) * (not held), 1, ())
     said = content(text)
     hits = _names_apart(phrase, wanted, text, _hits(wanted, said))
-    if not denies(phrase) and not denies(question):
+    if may_negate(text) and not denies(phrase) and not denies(question):
         hits = [[token for token in hit if not negated(text, token.span)] for hit in hits]
     windows = _windows(text)
     if len(said) > _LONG:
@@ -175,10 +177,11 @@ def _hits(wanted: tuple[Token, ...], said: tuple[Token, ...]) -> list[list[Token
     """For each wanted word the words of the other text that say it."""
     by_stem: dict[str, list[Token]] = {}
     by_group: dict[int, list[Token]] = {}
+    groups = frozenset().union(*(groups_of(token.key) for token in wanted))
     for token in said:
         for part in {token.key, *token.parts}:
             by_stem.setdefault(part, []).append(token)
-            for group in groups_of(part):
+            for group in groups_of(part) & groups:
                 by_group.setdefault(group, []).append(token)
     found = []
     for token in wanted:
@@ -188,7 +191,13 @@ def _hits(wanted: tuple[Token, ...], said: tuple[Token, ...]) -> list[list[Token
         if not hit and len(token.parts) > 1 and all(part in by_stem for part in token.parts):
             hit = by_stem[token.parts[0]]
         if not hit:
-            hit = [other for part, others in by_stem.items() if same_word(token.key, part) for other in others]
+            key = token.key
+            hit = [
+                other
+                for part, others in by_stem.items()
+                if (part[0] == key[0] or part.endswith(key) or key.endswith(part)) and same_word(key, part)
+                for other in others
+            ]
         found.append(hit)
     return found
 

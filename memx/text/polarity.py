@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 _NOT = r"(?:not|never|n['’]t)"
 _NEGATOR = re.compile(
@@ -102,6 +103,12 @@ def stance(text: str) -> Stance:
 def opens_with_denial(text: str) -> bool:
     """True when the text as a whole denies what follows: "It was not ...", "Not ..."."""
     return _DENIAL.match(text[:60].translate(_LOWER)) is not None
+
+
+@lru_cache(maxsize=4096)
+def may_negate(text: str) -> bool:
+    """True when the text holds any word that can negate another."""
+    return _NEGATOR.search(text.translate(_LOWER)) is not None
 
 
 def negated(text: str, span: tuple[int, int]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import lru_cache
 from importlib import resources
 
@@ -35,6 +36,11 @@ def key_of(parts: tuple[str, ...]) -> str:
 def groups_of(key: str) -> frozenset[int]:
     """The groups that a stem or a phrase's key belongs to; two keys are alike when they share one."""
     return _table()[0].get(key, frozenset())
+
+
+def phrase_starts() -> Collection[str]:
+    """The first words of the table's phrases."""
+    return _table()[1].keys()
 
 
 def phrase_at(told: list[str], index: int) -> tuple[str, ...]:

@@ -159,7 +159,7 @@ def test_any_three_texts_get_a_verdict_with_a_reason(asked: str, gold: str, answ
 
 
 @given(texts, texts)
-def test_the_gold_itself_always_passes_and_never_when_denied(asked: str, gold: str) -> None:
+def test_the_gold_itself_always_passes(asked: str, gold: str) -> None:
     if any(char.isalnum() for char in gold):
         assert judged(gold, gold, asked).outcome is Outcome.PASS
 
