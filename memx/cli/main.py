@@ -27,6 +27,7 @@ COMMANDS = {
     "measure": ("measure", "Apply a measure to the stored traces of a run."),
     "judge": ("judge", "Judge a file of answers; one line back for each."),
     "rejudge": ("rejudge", "Judge the stored answers of a run again, with another judge."),
+    "probe": ("probe", "Ask failed questions again with one thing changed."),
     "calibrate": ("calibrate", "Plant known faults and measure how often diagnosis is right."),
     "export": ("export", "Write a run as JSON or CSV."),
     "datasets": ("datasets", "List datasets, check a file."),

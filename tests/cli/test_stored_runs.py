@@ -118,3 +118,14 @@ def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: 
     weights = f"weights={tmp_path / 'weights.json'}"
     assert call("run", *small[:-1], "--adapter-option", weights)[0] == 0
     assert call("run", "--dataset", "tests.engine.worlds:Small", "--optimize")[0] == 2
+
+
+def test_probes_say_which_change_turns_a_failure(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    worse, better = two_runs
+    code, out, err = call("probe", worse.run_id)
+    assert code == 0 and "3 questions" in err and "at most 0 model calls" in err
+    assert out.count("gold evidence alone") == 4
+    assert "100 % fixed by gold evidence alone (3 of 3)" in out
+    assert call("probe", better.run_id)[0] == 2
+    code, _, err = call("probe", worse.run_id, "--question", "case-0:q0")
+    assert code == 2 and "Only a FAIL" in err

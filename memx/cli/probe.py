@@ -1,0 +1,84 @@
+"""``memx probe``."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from memx.cli.main import say
+from memx.cli.options import directory_option
+
+
+@click.command(name="probe", short_help="Ask failed questions again with one thing changed.")
+@click.argument("run", required=False)
+@click.option("--question", metavar="Q", help="One failed question; all of the run by default.")
+@click.option("--answer-model", metavar="MODEL|extractive|none", help="Instead of the run's own.")
+@click.option("--judge-model", metavar="MODEL|offline", help="Instead of the run's own.")
+@click.option("--other-judge", metavar="MODEL|offline", help="A second judge for the probe that changes the judge.")
+@click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint.")
+@click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls.")
+@click.option("--concurrency", type=int, default=4, show_default=True, help="Questions side by side.")
+@click.option("--yes", is_flag=True, help="Do not ask before models are paid.")
+@directory_option
+def command(
+    run: str | None,
+    question: str | None,
+    answer_model: str | None,
+    judge_model: str | None,
+    other_judge: str | None,
+    base_url: str,
+    max_calls: int | None,
+    concurrency: int,
+    yes: bool,
+    directory: Path,
+) -> int:
+    """Ask failed questions of RUN (the newest by default) again: with the gold evidence alone, with 2k and 4k facts,
+    with dates and speakers, without stale facts. The first change that turns FAIL to PASS is the cause.
+    """
+    from memx.cli.table import table
+    from memx.diagnose.probes import price, summarize
+    from memx.engine.probing import first_flips, planned, run_probes
+    from memx.engine.roles import build_judge, build_models, build_run_answerer
+    from memx.engine.settings import RunSettings
+    from memx.engine.store.reader import Store
+
+    store = Store(directory)
+    found = store.run(run)
+    settings = RunSettings.from_dict(found.settings)
+    settings = replace(
+        settings,
+        answer_model=answer_model or settings.answer_model,
+        judge_model=judge_model or settings.judge_model,
+        base_url=base_url or settings.base_url,
+        max_calls=max_calls,
+    )
+    plans = planned(store, found.run_id, question, other_judge=other_judge is not None)
+    store.close()
+    answers, verdicts = price(probe for plan in plans for probe in plan.probes)
+    asked = [answers * (settings.answer_model not in ("none", "extractive"))]
+    asked.append(verdicts * (settings.judge_model != "offline"))
+    say(f"memx: {len(plans)} questions, {verdicts} probes, at most {sum(asked)} model calls (cached ones are free)")
+    if sum(asked) and not yes and sys.stdin.isatty():
+        click.confirm("Ask them?", abort=True, err=True)
+    stop = threading.Event()
+    models = build_models(settings, directory, stop, lambda event: say(f"memx: {getattr(event, 'text', event)}"))
+    judge, answerer = build_judge(settings, models, found.dataset), build_run_answerer(settings, models, found.dataset)
+    second = build_judge(replace(settings, judge_model=other_judge), models, found.dataset) if other_judge else None
+    judge.preflight()
+    answerer.preflight()
+    with ThreadPoolExecutor(concurrency) as pool:
+        try:
+            done = list(pool.map(lambda plan: run_probes(plan, answerer, judge, second), plans))
+        except KeyboardInterrupt:
+            stop.set()
+            raise
+    results = [result for group in done for result in group]
+    rows = [[question_id, kind] for question_id, kind in first_flips(results)]
+    click.echo(table(["question", "first change that turns it to PASS"], rows))
+    click.echo("\n" + "\n".join(summarize(results).lines()))
+    return 3 if any(result.verdict.outcome == "UNJUDGED" for result in results) else 0
