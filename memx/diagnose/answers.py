@@ -32,7 +32,7 @@ class Answer:
 
     def takes(self, value_of: str, not_of: str) -> bool:
         """True when the answer uses what the first text says and the second does not."""
-        if not self.text or self.is_retrieved:
+        if not self.text or self.is_retrieved or is_refusal(self.text):
             return False
         said = self.lexicon.read(self.text).terms
         own, other = self.lexicon.read(value_of).terms, self.lexicon.read(not_of).terms

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 _PREVIOUS = 0.3  # weight of words that a fact shares with the turn before the one it is compared with
 _OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
 _STRONG = 0.5  # score at which a fact is from the turn whatever of it matters
-_LEAST = 0.3  # score below which a fact is said to come from no turn
+_LEAST = 0.25  # score below which a fact is said to come from no turn
 _TIE = 0.85  # share of a fact's best score at which another turn is as good
-_NEAR = 0.5  # the same, for a fact that holds the asked detail, or most of what of the turn matters
+_NEAR = 0.6  # the same, for a fact that holds the asked detail, or most of what of the turn matters
 _ABOUT = 0.2  # least weighted share of what of the turn matters that a fact from it has
+_HALF_ABOUT = 0.5
 _MOSTLY_ABOUT = 0.8
 _FROM_TURN = 0.8  # share of a long fact's turn that must stand in it
 _VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
@@ -186,20 +187,34 @@ class Ladder:
     # ------------------------------------------------------------------------------------------------------- rungs
 
     def _by_text(self, piece: Piece, index: FactIndex) -> Carriage:
-        near = []
-        rung = DecidedBy.TEXT
+        """Facts whose words are the turn's more than any other turn's; where none of them holds the detail, facts that
+        are nearer to another turn and say what matters here all the same."""
+        own: list[Fact] = []
+        near: list[Fact] = []
         focus = piece.detail.focus
         weight = self.lexicon.weight(focus)
         for link in index.by_text.get(piece.turn_id, ()):
-            holds = held(piece.detail, link.fact.content, self.lexicon)
-            full = not piece.detail.empty and holds.share >= 0.99
             about = self.lexicon.weight(focus & self.lexicon.read(link.fact.content).terms) / weight if weight else 1.0
-            from_here = link.ratio >= _TIE and (about >= _ABOUT or link.score >= _STRONG)
-            if from_here or (link.ratio >= _NEAR and (full or about >= _MOSTLY_ABOUT)):
-                near.append(link.fact)
-        if near and all(fact.fact_id in index.sessions for fact in near):
-            rung = DecidedBy.PROVENANCE
-        return self._sort(piece, near, rung)
+            if link.ratio >= _TIE and (about >= _ABOUT or link.score >= _STRONG):
+                own.append(link.fact)
+            elif link.ratio >= _NEAR:
+                holds = held(piece.detail, link.fact.content, self.lexicon)
+                full = not piece.detail.empty and holds.share >= 0.99
+                if about >= (_HALF_ABOUT if full else _MOSTLY_ABOUT):
+                    near.append(link.fact)
+        found = self._sort(piece, own, self._text_rung(own, index))
+        if found.carriers and (found.share >= 0.99 or not near):
+            return found
+        more = self._sort(piece, near, self._text_rung(near, index))
+        if more.share > found.share or not found.carriers:
+            return Carriage(more.carriers, found.lost, more.decided_by, more.share) if more.carriers else found
+        return found
+
+    @staticmethod
+    def _text_rung(facts: Sequence[Fact], index: FactIndex) -> DecidedBy:
+        """Provenance when snapshots per session say where all of the facts came from."""
+        known = bool(facts) and all(fact.fact_id in index.sessions for fact in facts)
+        return DecidedBy.PROVENANCE if known else DecidedBy.TEXT
 
     def _by_meaning(self, piece: Piece, index: FactIndex) -> Carriage:
         """Facts that no wording links to a turn, compared by the cosine of their embeddings."""
@@ -327,7 +342,7 @@ class Ladder:
         return [
             (turn_id, score, score / best)
             for turn_id, score in scores.items()
-            if score >= _LEAST and score >= 0.5 * best
+            if score >= _LEAST and score >= _NEAR * best
         ]
 
     # ---------------------------------------------------------------------------------------------------- embedding

@@ -23,7 +23,7 @@ _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_SMALL)}
 _NUMBER_WORDS |= {word: str(10 * tens) for tens, word in enumerate(words("thirty forty fifty sixty seventy eighty"), 3)}
 _NUMBER_WORDS |= {"twice": "2", "ninety": "90", "hundred": "100"}
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
-_NEGATORS = {"not", "never", "no", "none", "nothing", "without", "neither", "nor", "cannot"}
+_NEGATORS = {"not", "never", "without", "cannot"}  # "no" opens too many phrases that deny nothing
 
 
 @dataclass(frozen=True, slots=True)

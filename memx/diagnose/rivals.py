@@ -32,6 +32,7 @@ _FRAME_RARITY = 1.5  # least weight of such a frame, in units of the case's rare
 _ANSWERED_FRAME = 0.5  # share of such a frame that is enough for a fact whose value the answer took
 _NEW = 0.5  # most of a copy's weight that may be new
 _LINKED_ASKED = 0.6  # the same for both facts of a supersedes link
+_SAME_BUT_NOT = 0.85  # share of words, both ways, at which a text with a "not" more denies the other
 _SUPPORTED = 0.6  # link score from which a fact is the conversation's own word
 _ASKED = 0.8  # share of a question's weighted words that a statement about it has
 
@@ -143,7 +144,8 @@ class Rivals:
             new = read.terms - mine.terms
             if self._lexicon.weight(new) > _NEW * self._lexicon.weight(read.terms) and not taken:
                 continue
-            denies = read.negated != mine.negated and overlap(read, mine, self._lexicon) >= 0.9
+            alike = min(overlap(read, mine, self._lexicon), overlap(mine, read, self._lexicon)) >= _SAME_BUT_NOT
+            denies = read.negated != mine.negated and alike
             if denies or (new and self._replaced(piece, fact, carrier, answer)):
                 found.append(fact)
         return found

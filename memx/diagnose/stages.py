@@ -112,14 +112,13 @@ def _extraction(case: Gathered) -> Decision | None:
 
 
 def _conflict(case: Gathered, notes: list[str]) -> Decision | None:
-    contradiction = _stated_contradiction(case)
-    if contradiction:
-        return contradiction
+    if case.answer.gold_states_contradiction:
+        return _stated_contradiction(case, notes)
     pairs = [rival for rival in case.rivals if rival.fact.active and not rival.linked and rival.against.active]
     for rival in pairs:
         old, current = rival.fact, rival.against
         told = case.answer.takes(old.content, current.content)
-        if case.answer.holds_gold and not told:
+        if case.answer.holds_gold:
             notes.append(
                 f"{old.fact_id} and {current.fact_id} disagree and both are active; the answer used the current one"
             )
@@ -148,9 +147,9 @@ def _conflict(case: Gathered, notes: list[str]) -> Decision | None:
     return None
 
 
-def _stated_contradiction(case: Gathered) -> Decision | None:
+def _stated_contradiction(case: Gathered, notes: list[str]) -> Decision | None:
     """The gold itself says that two statements contradict each other, and both are active."""
-    if not case.answer.gold_states_contradiction or case.answer.holds_gold:
+    if case.answer.holds_gold:
         return None
     sides = [trail for trail in case.trails if trail.carriage.active]
     sides = list({trail.carriage.active[0].fact_id: trail for trail in sides}.values())
@@ -158,6 +157,11 @@ def _stated_contradiction(case: Gathered) -> Decision | None:
         return None
     first, second = sides[0].carriage.active[0], sides[-1].carriage.active[0]
     if first.fact_id in second.supersedes or second.fact_id in first.supersedes:
+        return None
+    if not any(trail.in_top_k for trail in sides):
+        notes.append(
+            f"{first.fact_id} and {second.fact_id} contradict each other and both are active; neither came back"
+        )
         return None
     why = (
         f"{first.fact_id} ({_short(first.content)}) and {second.fact_id} ({_short(second.content)}) contradict each "
