@@ -48,6 +48,10 @@ class DenseIndex:
         limit = min(limit, len(self))
         if limit < 1:
             return [], []
+        import faiss
+
+        # One query gains nothing from threads that wait for each other; the setting holds for the calling thread.
+        faiss.omp_set_num_threads(1)
         cosines, positions = self.faiss_index.search(query.reshape(1, -1), limit)
         return positions[0].tolist(), cosines[0].tolist()
 

@@ -188,7 +188,7 @@ class MemoryEngine:
         if self.ranks and self._features is None:
             rows = [(memory.thread, memory.created_at) for memory in self.rows.all()]
             threads, times = [thread for thread, _ in rows], [at for _, at in rows]
-            self._features = features.build(self.extracted, threads, times, self.rows.feedback())
+            self._features = features.build(self.extracted, threads, times, self.rows.feedback(), self.bm25)
             self._newest = max((at.date() for at in times if at), default=None)
         return Indexes(self.dense, self.bm25, self.embedded, self._features)
 
@@ -205,10 +205,11 @@ class MemoryEngine:
             order = [(one.position, one.final_score) for one in ranked.ranked]
             return order, {one.position: one.signals for one in ranked.ranked}, notes
         order = _merge(sources)[:limit]
-        semantic, token = query.semantic, query.token
+        positions = [position for position, _ in order]
+        semantic, token = dict(zip(positions, query.cosines(positions), strict=True)), query.token
         signals: dict[int, Mapping[str, float]] = {
             position: {
-                "semantic": float(semantic[position]),
+                "semantic": semantic[position],
                 "token": float(token[position]),
                 "score": score,
                 "mmr_score": score,
@@ -223,7 +224,7 @@ def _semantic_available(query: Query, sources: Sources) -> bool:
     """Whether the query's vector came; without it the query goes on, its cosines read as zero."""
     if not sources.failed and not sources.pending:
         try:
-            return len(query.semantic) >= 0
+            return not query.indexes.embedded or len(query.vector) > 0
         except MemxError:
             pass
     return not query.drop_semantic()

@@ -26,10 +26,11 @@ class Features:
     Attributes:
         stems: the words of each text.
         thread: number of the thread of each text; a text without one is a thread of its own.
-        threads: BM25 over whole threads.
+        threads: BM25 over whole threads, with the words weighed as in single texts.
         before, after: the neighbours in the thread; -1 where there is none.
         day: ordinal of the day it was said, 0 where unknown.
-        length: number of distinct stems.
+        fullness: how much a text says for its speaker, 0..1: the logarithm of its number of distinct stems over that of
+            the 95th percentile of the same speaker's texts.
         dates: rows of (position, first day, last day) that texts name, days as ordinals.
         feedback: sum of what users said about each text.
         entities, attributes: positions by entity, and by (attribute, value).
@@ -41,7 +42,7 @@ class Features:
     before: Ints
     after: Ints
     day: Ints
-    length: Floats
+    fullness: Floats
     is_question: Floats
     has_date: Floats
     has_number: Floats
@@ -61,8 +62,9 @@ def build(
     threads: Sequence[str],
     times: Sequence[datetime | None],
     feedback: Mapping[int, float],
+    bm25: Bm25Index,
 ) -> Features:
-    """The features of texts in order of position."""
+    """The features of texts in order of position; ``bm25`` is the index of the same texts."""
     import numpy as np
 
     numbers: dict[object, int] = {}
@@ -90,11 +92,11 @@ def build(
     return Features(
         stems=[one.stems for one in extracted],
         thread=np.array(thread, dtype=np.int64),
-        threads=Bm25Index.build(together),
+        threads=Bm25Index.build(together, bm25),
         before=before,
         after=after,
         day=np.array([time.toordinal() if time else 0 for time in times], dtype=np.int64),
-        length=np.array([len(set(one.stems)) for one in extracted], dtype=np.float32),
+        fullness=_fullness(extracted),
         is_question=np.array([one.is_question for one in extracted], dtype=np.float32),
         has_date=np.array([bool(one.dates) for one in extracted], dtype=np.float32),
         has_number=np.array([one.has_number for one in extracted], dtype=np.float32),
@@ -103,3 +105,15 @@ def build(
         entities={key: np.array(value) for key, value in entities.items()},
         attributes={key: np.array(value) for key, value in attributes.items()},
     )
+
+
+def _fullness(extracted: Sequence[Extracted]) -> Floats:
+    import numpy as np
+
+    said = np.log1p(np.array([len(set(one.stems)) for one in extracted], dtype=np.float32))
+    speakers = np.array([next((value for name, value in one.attributes if name == "speaker"), "") for one in extracted])
+    full = np.zeros_like(said)
+    for speaker in np.unique(speakers):
+        own = speakers == speaker
+        full[own] = np.minimum(1.0, said[own] / max(float(np.percentile(said[own], 95)), 1e-6))
+    return full

@@ -33,8 +33,13 @@ class Bm25Index:
         self._starts, self._texts, self._weights = arrays["starts"], arrays["texts"], arrays["weights"]
 
     @classmethod
-    def build(cls, tokens: Sequence[Sequence[str]]) -> Bm25Index:
-        """The index of texts given as their words, already stemmed."""
+    def build(cls, tokens: Sequence[Sequence[str]], idf_of: Bm25Index | None = None) -> Bm25Index:
+        """The index of texts given as their words, already stemmed.
+
+        Args:
+            idf_of: take the weights of words from this index, over other texts of the same words. A few long texts say
+                little about which words are rare.
+        """
         import numpy as np
 
         if not any(tokens):  # rank-bm25 divides by the number of words
@@ -54,7 +59,10 @@ class Bm25Index:
         sizes = np.array([len(texts[word]) for word in words])
         where = np.concatenate([np.array(texts[word], dtype=np.int32) for word in words])
         tf = np.concatenate([np.array(counts[word], dtype=np.float64) for word in words])
-        idf = np.array([okapi.idf[word] for word in words])
+        if idf_of is None:
+            idf = np.array([okapi.idf[word] for word in words])
+        else:
+            idf = np.array([idf_of.limits[idf_of.words[word]] / (okapi.k1 + 1) for word in words])
         weights = np.repeat(idf, sizes) * tf * (okapi.k1 + 1) / (tf + length_norm[where])
         return cls(
             len(tokens),

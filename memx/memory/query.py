@@ -91,6 +91,13 @@ class Query:
         found: Floats = self.once("semantic", lambda: dense.similarities(self.vector))
         return found
 
+    def cosines(self, positions: list[int]) -> list[float]:
+        """The cosines of some texts, without those of all others."""
+        if "semantic" in self._known or not self.indexes.embedded:
+            return [float(self.semantic[position]) for position in positions]
+        found: list[float] = (self.indexes.dense.rows(positions) @ self.vector).tolist()
+        return found
+
     def drop_semantic(self) -> bool:
         """Go on without the query's vector if it has not come; True when it has not."""
         import numpy as np

@@ -25,8 +25,6 @@ RECENCY_HALF_LIFE_DAYS = 30.0
 _PLACING_SPAN_DAYS = 40
 # Parts of attribute_boost, relative to a text said on the very day that the query names.
 _SPEAKER_PART, _DATE_ASKED_PART, _NUMBER_ASKED_PART, _DATE_NAMED_PART = 0.4, 0.35, 0.3, 0.28
-#: Distinct stems at which a text counts as fully informative.
-_INFORMATIVE = 50.0
 _QUESTION_PART = 0.1
 
 
@@ -67,7 +65,7 @@ def default_weights() -> dict[str, float]:
     return {found.name: found.weight for found in _REGISTRY.values()}
 
 
-@signal("semantic", 6.6)
+@signal("semantic", 6.7)
 def semantic(query: Query, features: Features) -> Floats:
     """Cosine of the embeddings."""
     return query.semantic
@@ -79,7 +77,7 @@ def token(query: Query, features: Features) -> Floats:
     return query.token
 
 
-@signal("phrase", 1.7)
+@signal("phrase", 1.8)
 def phrase(query: Query, features: Features) -> Floats:
     """Share of the query's pairs of neighbouring words that stand side by side in the text too."""
     import numpy as np
@@ -120,9 +118,9 @@ def graph(query: Query, features: Features) -> Floats:
     return reached
 
 
-@signal("thread", 8.0)
+@signal("thread", 7.8)
 def thread(query: Query, features: Features) -> Floats:
-    """BM25 share of the whole thread that the text stands in."""
+    """BM25 share of the whole thread that the text stands in, words weighed as in single texts."""
     shares: Floats = features.threads.shares(query.stems)[features.thread]
     return shares
 
@@ -160,13 +158,10 @@ def attribute_boost(query: Query, features: Features) -> Floats:
     return total
 
 
-@signal("importance", 6.6)
+@signal("importance", 6.1)
 def importance(query: Query, features: Features) -> Floats:
-    """How much a text says, whatever is asked: 0.9 by the logarithm of its words, 0.1 for being no question."""
-    import numpy as np
-
-    informative = np.minimum(1.0, np.log1p(features.length) / np.log1p(_INFORMATIVE))
-    value: Floats = (1 - _QUESTION_PART) * informative + _QUESTION_PART * (1 - features.is_question)
+    """How much a text says, whatever is asked: 0.9 by its fullness for its speaker, 0.1 for being no question."""
+    value: Floats = (1 - _QUESTION_PART) * features.fullness + _QUESTION_PART * (1 - features.is_question)
     return value
 
 
