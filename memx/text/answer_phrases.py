@@ -17,6 +17,8 @@ _HALF = 0.5  # half of a phrase of three to five words
 _LONG = 0.33  # a third of a longer one: the longer a gold answer, the more of it is explanation
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
+_NEAR = 25  # characters between "or" and a word that it sets beside another
+
 _REASON = re.compile(r";|,?\s+(?:because|since)\s")
 _OPENING = re.compile(r"^(?:and\s+)?(?:the\s+|an?\s+)?[\"'“]?", re.IGNORECASE)
 
@@ -77,6 +79,8 @@ def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:
     low, high = min(start for start, _ in best.spans), max(end for _, end in best.spans)
     for match in re.finditer(r"\bor\b", answer):
         start, end = sentence_at(answer, match.start())
+        if all(match.start() - last > _NEAR or first - match.end() > _NEAR for first, last in best.spans):
+            continue
         if start <= low and high <= match.start():
             other = answer[match.end() : end]
         elif match.end() <= low and high <= end:

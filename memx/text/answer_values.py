@@ -19,7 +19,7 @@ _FILLERS = frozenset(
 _OR_AFTER = re.compile(
     r"(?:\s+\w+){0,3}?[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE
 )
-_OR_BEFORE = re.compile(r"\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", re.IGNORECASE)
+_OR_BEFORE = re.compile(r"(?<!\bon )\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ _LIGHT_WORDS = frozenset(
             "something someone anything thing stuff way lot kind sort type bit make get go take give put come want feel"
             " really very great good nice amazing awesome new old much many also one time day people person various"
             " different several other another use try keep able would could may might always since like look"
+            " got gotten went gone made took taken gave given came felt tried kept became become seem seems"
         ),
     )
 )

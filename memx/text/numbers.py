@@ -56,7 +56,7 @@ _VAGUE = {"couple": (2, 2), "pair": (2, 2), "dozen": (12, 12), "half a dozen": (
 _CARDINAL = f"(?:{'|'.join(_CARDINALS)})"
 _NUMBER_WORD = rf"(?:{_CARDINAL}|hundred|thousand|million|billion)"
 _NUMBER = re.compile(
-    rf"(?P<money>[$€£]\s?)?(?<![\w.])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<ord>st|nd|rd|th)?"
+    rf"(?P<money>[$€£]\s?)?(?<![\w.'’])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<ord>st|nd|rd|th)?"
     rf"(?:\s?(?P<scale>hundred|thousand|million|billion|bn|k)\b)?(?![\d])"
     rf"|\b(?P<ordinal>(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[\s-])?(?:{'|'.join(_ORDINALS)}))\b"
     rf"|\b(?:a\s+)?(?P<words>{_NUMBER_WORD}(?:(?:[\s-]+|\s+and\s+){_NUMBER_WORD})*)\b(?P<half>\s+and\s+a\s+half)?"
