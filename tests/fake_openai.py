@@ -72,8 +72,7 @@ class FakeOpenAI:
         self.hung = threading.Event()
         self._guard = threading.Lock()
         self._fault: Callable[[int], str] | Iterator[str] = faults if callable(faults) else chain(faults, repeat(""))
-        self._server = ThreadingHTTPServer(("127.0.0.1", port), _handler(self))
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
@@ -114,6 +113,11 @@ class FakeOpenAI:
     def text(self, body: Request) -> str:
         """The text of a good reply."""
         return self.reply if isinstance(self.reply, str) else self.reply(body)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # the default of 5 refuses connections that many threads open at once
 
 
 def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:

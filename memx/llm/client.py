@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
-from memx.errors import ContextTooLongError, Interrupted, ModelError, UnreadableReply
+from memx.errors import ContextTooLongError, ModelError, UnreadableReply
 from memx.llm.cache import KeyedLocks, ResponseCache, cache_key
 from memx.llm.endpoint import Endpoint, NotAnApiReply, Reply
 from memx.llm.failures import Failure, Kind, read_failure, shown_url, web_page
@@ -310,7 +310,7 @@ class LLM:
                 )
             except BaseException as error:
                 self._ledger.release(reservation, purpose)
-                if isinstance(error, Interrupted) or not isinstance(error, Exception):
+                if not isinstance(error, Exception):
                     raise
                 return self._failure(error, preflight)
             self._ledger.settle(reservation, purpose, reply.input_tokens, reply.output_tokens)

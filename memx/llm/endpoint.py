@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from memx.errors import QuotaError, UsageError
 from memx.llm.failures import SYSTEM_ROLE, redactor, shown_url
 from memx.llm.gate import Gate
-from memx.llm.helpers import Helpers
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -63,7 +62,6 @@ class Endpoint:
         self._api_key = api_key
         self._guard = threading.Lock()
         self._client: OpenAI | None = None
-        self._helpers = Helpers()
         self._refused: dict[str, frozenset[str]] = {}
         self._given_up = 0
 
@@ -101,7 +99,6 @@ class Endpoint:
 
         Raises:
             openai.OpenAIError: the request failed.
-            Interrupted: the run was stopped while the server was silent.
             NotAnApiReply: it succeeded, with a body that is no chat completion.
         """
         refused = self._refused.get(model, frozenset())
@@ -114,16 +111,14 @@ class Endpoint:
             arguments["response_format"] = {"type": "json_object"}
         import httpx2
 
-        def send() -> httpx2.Response:
-            # The package's raw request: its typed one walks through every message twice, 2 ms of CPU for each call.
-            return self._openai().post(
-                "/chat/completions",
-                body=arguments,
-                cast_to=httpx2.Response,
-                options={} if timeout_s is None else {"timeout": timeout_s},
-            )
-
-        return self._read(self._helpers.call(send, self.gate.stopped))
+        # The package's raw request: its typed one walks through every message twice, 2 ms of CPU for each call.
+        response = self._openai().post(
+            "/chat/completions",
+            body=arguments,
+            cast_to=httpx2.Response,
+            options={} if timeout_s is None else {"timeout": timeout_s},
+        )
+        return self._read(response)
 
     def remember_refusal(self, model: str, parameter: str) -> None:
         """Leave a parameter out, or rename it, in every later request to the model."""
@@ -142,7 +137,6 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections."""
-        self._helpers.close()
         with self._guard:
             if self._client is not None:
                 self._client.close()

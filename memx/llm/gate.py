@@ -164,10 +164,6 @@ class Gate:
                 self._closed = error
             self._condition.notify_all()
 
-    def stopped(self) -> bool:
-        """Whether the run was stopped."""
-        return self._stop.is_set()
-
     @property
     def closed(self) -> ModelError | None:
         """What the gate was closed with; None while it is open."""
