@@ -7,6 +7,7 @@ import re
 from memx.text.answer_values import Match, wrong_number
 from memx.text.coverage import Coverage, alike, content, cover, stems_of
 from memx.text.lists import items
+from memx.text.polarity import Stance, stance
 from memx.text.sentences import sentence_at
 from memx.text.words import words
 
@@ -17,6 +18,7 @@ _HALF = 0.5  # half of a phrase of three to five words
 _LONG = 0.33  # a third of a longer one: the longer a gold answer, the more of it is explanation
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
+_OR = re.compile(r"\bor\b")
 _NEAR = 25  # characters between "or" and a word that it sets beside another
 
 _REASON = re.compile(r";|,?\s+(?:because|since)\s")
@@ -73,11 +75,13 @@ def _is_part(best: Coverage, needed: float, question: str, gold: str, answer: st
 
 def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:
     """True when "or" sets what was found beside something else: "tea or coffee" answers nothing."""
-    if not best.spans:
+    if not best.spans or not _OR.search(answer):
         return False
+    if best.share < 1.0 or _without_reason(gold) != gold:  # "or" may stand beside the reason
+        best = max(best, cover(question, gold, answer), key=lambda found: len(found.spans))
     asked, wanted = stems_of(content(question)), content(gold)
     low, high = min(start for start, _ in best.spans), max(end for _, end in best.spans)
-    for match in re.finditer(r"\bor\b", answer):
+    for match in _OR.finditer(answer):
         start, end = sentence_at(answer, match.start())
         if all(match.start() - last > _NEAR or first - match.end() > _NEAR for first, last in best.spans):
             continue
@@ -87,6 +91,8 @@ def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:
             other = answer[start : match.start()]
         else:
             continue
+        if stance(other) is not Stance.NONE:
+            return True
         told = [token for token in content(other) if token.key not in asked]
         if told and not any(alike(token, mine) for token in told for mine in wanted):
             return True

@@ -20,7 +20,9 @@ _YES_NO_QUESTION = re.compile(
     r"(?:n't)?\b",
     re.IGNORECASE,
 )
-_LEFT_OPEN = re.compile(r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b", re.IGNORECASE)
+_LEFT_OPEN = re.compile(
+    r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b|.*\bor\s+(?:yes|no)\b", re.IGNORECASE
+)
 _TURN = re.compile(r"\b(?:but|however|although|though)\b", re.IGNORECASE)
 _NO_WORDS = re.compile(r"\b(?:unlikely|doubt\w*|lacks?|less\s+likely)\b", re.IGNORECASE)
 
