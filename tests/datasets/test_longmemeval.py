@@ -76,7 +76,7 @@ BROKEN = [
     ({"question_date": "30.05.2023"}, "q2: question_date: '30.05.2023' is no date of the form"),
     ({"haystack_dates": ["2023/05/20 (Sat) 02:21"]}, "q2: haystack_sessions: has 2 sessions, 2 ids and 1 dates"),
     ({"haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/13/01 (Sun) 10:00"]}, "q2: haystack_dates[1]: "),
-    ({"haystack_sessions": [[], "x"]}, "q2: haystack_sessions[2]: should be a list of turns"),
+    ({"haystack_sessions": [[], "x"]}, "q2: haystack_sessions[1]: should be a list of turns"),
     ({"haystack_sessions": [[], [{"role": "user"}]]}, "q2:S2:1: content: is missing"),
     ({"haystack_sessions": [[], [{"role": "user", "content": None}]]}, "q2:S2:1: content: should be a text, is null"),
     ({"haystack_sessions": [[], [["role"]]]}, "q2:S2:1: should be an object, is a list"),

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import repeat
+from datetime import datetime
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -130,7 +131,11 @@ class LongMemEval(Dataset):
                 if question_id in seen:
                     raise row.bad("question_id", f"'{question_id}' stands twice")
                 seen.add(question_id)
-                yield _case(row.at(question_id), question_id, element.suspect, findings)
+                case = _case(row.at(question_id), question_id, element.suspect, findings)
+                # What was parsed is let go before the next record is: one record's memory is then used again and again.
+                del row, element
+                yield case
+                del case
         if not seen:
             raise InputError("holds no question", "Give a file of the LongMemEval release.", path=self._path)
         self._seen = findings.quirks
@@ -175,17 +180,16 @@ def _case(row: Record, question_id: str, suspect: bool, findings: Findings) -> C
     if not len(histories) == len(names) == len(dates):
         raise row.bad("haystack_sessions", f"has {len(histories)} sessions, {len(names)} ids and {len(dates)} dates")
     gold_names = set(row.texts("answer_session_ids"))
+    times = [row.parsed_time(f"haystack_dates[{n}]", date, longmemeval_time) for n, date in enumerate(dates)]
+    quick = None if suspect else _sound_turns(histories, times)
+    turns, evidence = quick or _checked_turns(row, histories, times, findings)
     sessions: list[Session] = []
-    evidence: list[str] = []
     gold_sessions: dict[str, str] = {}
-    for number, (turns, name, date) in enumerate(zip(histories, names, dates, strict=True), 1):
+    for number, (built, raw, name, at) in enumerate(zip(turns, histories, names, times, strict=True), 1):
         session_id = f"S{number}"
-        place = f"{question_id}:{session_id}"
-        if not turns:
-            findings.add("empty_session", place, "dropped", f"session {name!r:.60} holds no turn")
+        if not raw:
+            findings.add("empty_session", f"{question_id}:{session_id}", "dropped", f"{name!r:.60} holds no turn")
             continue
-        at = row.parsed_time(f"haystack_dates[{number - 1}]", date, longmemeval_time)
-        built = _turns(row, turns, session_id, at, suspect, evidence, findings)
         sessions.append(Session(session_id, question_id, built, at))
         if name in gold_names:
             gold_sessions[session_id] = name
@@ -202,48 +206,59 @@ def _time_of(session: Session) -> Any:
     return session.at
 
 
-def _turns(
-    row: Record, turns: Any, session_id: str, at: Any, suspect: bool, evidence: list[str], findings: Findings
-) -> tuple[Turn, ...]:
-    """The turns of one session; those marked as holding the answer are added to ``evidence``."""
-    if not isinstance(turns, list):
-        raise row.bad(f"haystack_sessions[{session_id[1:]}]", "should be a list of turns")
-    try:
-        if max(map(len, turns)) > 2:
-            evidence += [f"{session_id}:{n}" for n, turn in enumerate(turns, 1) if turn.get("has_answer")]
-        roles, contents = [turn["role"] for turn in turns], [turn["content"] for turn in turns]
-        sound = not suspect and {*map(type, roles), *map(type, contents)} == {str}
-        if sound and all(contents) and not any(map(str.isspace, contents)):
-            return _sound_turns([f"{session_id}:{n}" for n in range(1, len(turns) + 1)], roles, contents, at)
-    except (KeyError, TypeError, AttributeError):
-        pass
-    built: list[Turn] = []
-    for number, turn in enumerate(turns, 1):
-        turn_id = f"{session_id}:{number}"
-        place = f"{row.place}:{turn_id}"
-        with findings.tolerate(place):
-            record = Record.of(turn, row.path, place)
-            role, content = record.name("role"), record.text("content")
-            built.append(Turn(turn_id, role, role, content, at))
-            if not content.strip():
-                findings.add("empty_turn", place, "kept", "the turn holds no text")
-    return tuple(built)
+#: The turns of each session, and the ids of those marked as holding the answer.
+_Turns = tuple[list[tuple[Turn, ...]], list[str]]
+
+
+def _checked_turns(row: Record, histories: list[Any], times: list[datetime], findings: Findings) -> _Turns:
+    """Turn by turn, naming what is wrong."""
+    built: list[tuple[Turn, ...]] = []
+    evidence: list[str] = []
+    for number, (turns, at) in enumerate(zip(histories, times, strict=True), 1):
+        if not isinstance(turns, list):
+            raise row.bad(f"haystack_sessions[{number - 1}]", "should be a list of turns")
+        session: list[Turn] = []
+        for position, value in enumerate(turns, 1):
+            turn_id = f"S{number}:{position}"
+            place = f"{row.place}:{turn_id}"
+            with findings.tolerate(place):
+                record = Record.of(value, row.path, place)
+                role, content = record.name("role"), record.text("content")
+                session.append(Turn(turn_id, role, role, content, at))
+                if not content.strip():
+                    findings.add("empty_turn", place, "kept", "the turn holds no text")
+                if record.data.get("has_answer"):
+                    evidence.append(turn_id)
+        built.append(tuple(session))
+    return built, evidence
 
 
 _SETTERS = tuple(Turn.__dict__[name].__set__ for name in ("turn_id", "speaker", "role", "content", "at", "metadata"))
 
 
-def _sound_turns(turn_ids: list[str], roles: list[str], contents: list[str], at: Any) -> tuple[Turn, ...]:
-    """``Turn(turn_id, role, role, content, at)`` of each, for values known to be sound.
+def _sound_turns(histories: list[Any], times: list[datetime]) -> _Turns | None:
+    """The same for a history with nothing wrong about it; None when there is, or might be.
 
     A file holds up to ten million turns, and the constructor of a frozen dataclass costs more than parsing the JSON.
-    So the slots are filled field by field, all turns of a session at once.
+    So the slots are filled field by field, all turns of a history at once.
     """
-    turns = [object.__new__(Turn) for _ in turn_ids]
-    columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, repeat(at), [{} for _ in turns])
+    try:
+        rows = list(chain.from_iterable(histories))
+        roles, contents = [row["role"] for row in rows], [row["content"] for row in rows]
+    except (KeyError, TypeError):
+        return None
+    if {*map(type, roles), *map(type, contents)} != {str} or not all(contents) or any(map(str.isspace, contents)):
+        return None
+    sizes = list(map(len, histories))
+    turn_ids = [f"S{number}:{n}" for number, size in enumerate(sizes, 1) for n in range(1, size + 1)]
+    turns = [object.__new__(Turn) for _ in rows]
+    at = chain.from_iterable(map(repeat, times, sizes))
+    columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, at, [{} for _ in rows])
     for fill, values in zip(_SETTERS, columns, strict=True):
         deque(map(fill, turns, values), maxlen=0)
-    return tuple(turns)
+    left = iter(turns)
+    evidence = [turn_id for turn_id, row in zip(turn_ids, rows, strict=True) if row.get("has_answer")]
+    return [tuple(islice(left, size)) for size in sizes], evidence
 
 
 def _question(row: Record, evidence: list[str], gold_sessions: Mapping[str, str], findings: Findings) -> Question:

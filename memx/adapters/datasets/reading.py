@@ -199,8 +199,12 @@ class Record:
 
     def text(self, name: str, *, default: Any = ...) -> str:
         """The field's text, which may be empty."""
-        found: str = self.value(name, str, default=default)
-        return found
+        found: Any = self.data.get(name, default)
+        # The usual case, told at once: a file has tens of thousands of such fields.
+        if type(found) is str and found.isascii():
+            return found
+        checked: str = self.value(name, str, default=default)
+        return checked
 
     def name(self, name: str) -> str:
         """A text that is not blank, such as an id."""
