@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Chosen on LoCoMo conversations 0-4 with their extracted facts; reported on 5-9 by benchmarks/diagnosis.py.
 _PREVIOUS = 0.3  # weight of words that a fact shares with the turn before the one it is compared with
 _OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
+_ALL_BUT = 0.9  # score from which a fact is a turn's text, as good as word for word
 _STRONG = 0.5  # score at which a fact is from the turn whatever of it matters
 _LEAST = 0.25  # score below which a fact is said to come from no turn
 _TIE = 0.85  # share of a fact's best score at which another turn is as good
@@ -183,6 +184,14 @@ class Ladder:
     def support(self, fact: Fact) -> float:
         """How far the conversation says what a fact says, 0..1: 1 for a turn stored word for word."""
         return max((score for _, score, _ in self._turns_of(fact)), default=0.0)
+
+    def says_so(self, fact: Fact) -> bool:
+        """True when the conversation says what a fact says: one of the turns it names does, or it all but is a turn."""
+        links = self._turns_of(fact)
+        named = {one for one in fact.source_turn_ids if one in self._turns}
+        if named:
+            return any(turn_id in named for turn_id, _, _ in links)
+        return any(score >= _ALL_BUT for _, score, _ in links)
 
     # ------------------------------------------------------------------------------------------------------- rungs
 

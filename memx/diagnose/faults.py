@@ -119,20 +119,18 @@ class Planter:
         found = self._rival(question)
         if found is None:
             return None
-        _, rival, value = found
-        facts = (*self._store.facts.values(), rival)
+        current, rival, value = found
         rows = self._rows(question, [rival.fact_id, *self._carriers(question.evidence)], (), {rival.fact_id: rival})
-        return self._planted(Cause.BOTH_ACTIVE, question, facts, rows, value)
+        return self._planted(Cause.BOTH_ACTIVE, question, self._with(current, rival), rows, value)
 
     def _old_still_active(self, question: Question) -> Planted | None:
         found = self._rival(question)
         if found is None:
             return None
         current, old, value = found
-        changed = {current.fact_id: replace(current, supersedes=(old.fact_id,)), old.fact_id: old}
-        facts = (*(changed.get(fact.fact_id, fact) for fact in self._store.facts.values()), old)
-        rows = self._rows(question, [old.fact_id, *self._carriers(question.evidence)], (), changed)
-        return self._planted(Cause.OLD_STILL_ACTIVE, question, facts, rows, value)
+        current = replace(current, supersedes=(*current.supersedes, old.fact_id))
+        rows = self._rows(question, [old.fact_id, *self._carriers(question.evidence)], (), {old.fact_id: old})
+        return self._planted(Cause.OLD_STILL_ACTIVE, question, self._with(current, old), rows, value)
 
     def _current_retired(self, question: Question) -> Planted | None:
         found = self._rival(question)
@@ -143,13 +141,10 @@ class Planter:
         gone = set(self._store.carriers[turn_id])
         if self._rng.random() < 0.25 and self._store.carriers[turn_id] == (current.fact_id,):
             return self._rewritten(question, current, old, value)
-        facts = tuple(
-            replace(fact, status=FactStatus.SUPERSEDED) if fact.fact_id in gone else fact
-            for fact in self._store.facts.values()
-        )
+        retired = [replace(self._store.facts[one], status=FactStatus.SUPERSEDED, supersedes=()) for one in gone]
         rest = [one for one in self._carriers(question.evidence) if one not in gone]
         rows = self._rows(question, [old.fact_id, *rest], gone, {old.fact_id: old})
-        return self._planted(Cause.CURRENT_RETIRED, question, (*facts, old), rows, value)
+        return self._planted(Cause.CURRENT_RETIRED, question, self._with(*retired, old), rows, value)
 
     def _rewritten(self, question: Question, current: Fact, other: Fact, value: str) -> Planted:
         """The fact is rewritten in place, under its own id, by a later session's ingest."""
@@ -195,15 +190,13 @@ class Planter:
             return None
         current, old, value = found
         old = replace(old, status=FactStatus.SUPERSEDED)
-        current = replace(current, supersedes=(old.fact_id,))
+        current = replace(current, supersedes=(*current.supersedes, old.fact_id))
         needed = set(self._store.carriers[current.source_turn_ids[0]])
-        changed = {current.fact_id: current, old.fact_id: old}
-        facts = (*(changed.get(fact.fact_id, fact) for fact in self._store.facts.values()), old)
         rest = [one for one in self._carriers(question.evidence) if one not in needed]
-        rows = self._rows(question, [old.fact_id, *rest], needed, changed)
+        rows = self._rows(question, [old.fact_id, *rest], needed, {old.fact_id: old})
         if self._rng.random() < 0.5 and len(rows) >= DEEP // 2:
             rows = (*rows, self._row(current))
-        return self._planted(Cause.STALE_OUTRANKED, question, facts, rows, value)
+        return self._planted(Cause.STALE_OUTRANKED, question, self._with(current, old), rows, value)
 
     def _over_budget(self, question: Question) -> Planted | None:
         needed = self._carriers(question.evidence)
@@ -281,11 +274,12 @@ class Planter:
         never: Any,
         changed: Mapping[str, Fact] | None = None,
     ) -> tuple[Retrieved, ...]:
-        """A retrieval: the given facts first, then what shares most words with the question; never the others."""
+        """A retrieval: the given facts first, then active ones that share most words with the question; never the
+        others."""
         changed = changed or {}
         asked = set(stems(question.text))
         left_out = set(never) | set(first) | set(self._carriers(one for one in question.evidence if one in self._turns))
-        others = [one for one in self._store.facts if one not in left_out]
+        others = [fact.fact_id for fact in self._store.facts.values() if fact.active and fact.fact_id not in left_out]
         others.sort(key=lambda one: (-len(asked & self._words[one]), one))
         ids = [*first, *others[: DEEP - len(first)]]
         return tuple(self._row(changed.get(one) or self._store.facts[one]) for one in ids)
@@ -295,7 +289,14 @@ class Planter:
         return Retrieved(fact.fact_id, fact.content)
 
     def _rival(self, question: Question) -> tuple[Fact, Fact, str] | None:
-        """The current fact, one that says the same with another value, and that value."""
+        """The current fact, an active one that says the same with another value, and that value.
+
+        Where the dataset knows the replaced value, the fact of its own turn is the other one, and the link between the
+        two is undone; elsewhere it is written.
+        """
+        natural = self._natural_rival(question)
+        if natural or question.metadata.get("stale_evidence"):
+            return natural
         turns = list(question.evidence)
         self._rng.shuffle(turns)
         for turn_id in turns:
@@ -310,6 +311,23 @@ class Planter:
                     content = f"{speaker}: {opening}{said}" if colon and opening else rival.content
                     return current, Fact(f"rival-{fact_id}", content, source_turn_ids=(source,)), value
         return None
+
+    def _natural_rival(self, question: Question) -> tuple[Fact, Fact, str] | None:
+        stale = [
+            one for turn in question.metadata.get("stale_evidence", ()) for one in self._store.carriers.get(turn, ())
+        ]
+        for fact in (self._store.facts[one] for one in self._carriers(question.evidence)):
+            old = next((one for one in fact.supersedes if one in stale), None)
+            if old:
+                others = tuple(one for one in fact.supersedes if one != old)
+                rival = replace(self._store.facts[old], status=FactStatus.ACTIVE)
+                return replace(fact, supersedes=others), rival, rival.content.partition(": ")[2] or rival.content
+        return None
+
+    def _with(self, *changed: Fact) -> tuple[Fact, ...]:
+        """The store with these facts in place of those of the same id, or added."""
+        by_id = {**self._store.facts, **{fact.fact_id: fact for fact in changed}}
+        return tuple(by_id.values())
 
     def _swap(self, question: Question, fact: Fact, turn: Turn, *, vague: bool) -> tuple[Fact, str] | None:
         """The fact with the gold's value replaced: by a vague word or by another value; None where it states none."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from memx.adapters.contract import Dataset
-from memx.model import Case, Fact, Question, Turn
+from memx.model import Case, Fact, FactStatus, Question, Turn
 from memx.text.dates import dates_in
 from memx.text.periods import DateRelation
 from memx.text.words import stems
@@ -67,7 +67,7 @@ class PerfectStore:
             return False
         for one in question.evidence:
             ids = self.carriers.get(one, ())
-            if not ids:
+            if not ids or not all(self.facts[fact_id].active for fact_id in ids):
                 return False
             if not lossy and not question.abstention and not self._says(question, turns[one], ids):
                 return False
@@ -108,4 +108,18 @@ def perfect_store(dataset: Dataset, case: Case, kind: StoreKind) -> PerfectStore
     for fact in facts.values():
         for turn_id in fact.source_turn_ids:
             carriers.setdefault(turn_id, []).append(fact.fact_id)
+    for question in case.questions:
+        _update(question, facts, carriers)
     return PerfectStore(case, kind, facts, {turn_id: tuple(ids) for turn_id, ids in carriers.items()})
+
+
+def _update(question: Question, facts: dict[str, Fact], carriers: Mapping[str, list[str]]) -> None:
+    """Retire the facts whose value a later turn replaced, with a link from the current one: what a memory should do."""
+    stale = [one for turn_id in question.metadata.get("stale_evidence", ()) for one in carriers.get(turn_id, ())]
+    current = [one for turn_id in question.evidence for one in carriers.get(turn_id, ()) if one not in stale]
+    if not stale or not current:
+        return
+    for fact_id in stale:
+        facts[fact_id] = replace(facts[fact_id], status=FactStatus.SUPERSEDED)
+    newest = facts[current[-1]]
+    facts[newest.fact_id] = replace(newest, supersedes=tuple(dict.fromkeys((*newest.supersedes, *stale))))

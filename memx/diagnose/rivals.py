@@ -94,7 +94,8 @@ class Rivals:
         ]
         for piece, carriage in pairs:
             current = carriage.carriers[0]
-            for old in self._annotated(needed, index):
+            stating = not piece.detail.empty or all(other.detail.empty for other, _ in pairs)
+            for old in self._annotated(needed, index) if stating else ():
                 if old.fact_id not in carrying or not self._holds(piece, old):
                     add(old, current, piece, "annotated")
             for carrier in carriage.carriers:
@@ -135,8 +136,8 @@ class Rivals:
             read = self._lexicon.read(fact.content)
             if read.plain == mine.plain:
                 continue
-            # Where the answer took this very value, fewer of the words around it need to be the same.
-            taken = answer.takes(fact.content, carrier.content)
+            # Where the answer took the value of a fact that the conversation does not say, fewer words need to agree.
+            taken = not self._ladder.says_so(fact) and answer.takes(fact.content, carrier.content)
             if not (sure and share >= _FRAME) and not taken:
                 continue
             if share < _OWN_FRAME and self._ladder.comes_from(piece, fact):
