@@ -1,9 +1,9 @@
 """The offline judge against labels, under stress made from LoCoMo's gold answers, and its speed.
 
-    python -m benchmarks.judge [--held 4] [--seed 0]
+    python -m benchmarks.judge [--apart 4] [--seed 0]
 
 Real data comes from ``MEMX_SHARED`` (or ``../shared``): ``data/judge_pairs_dev.jsonl``, ``data/locomo10.json``. Rules
-were chosen on the conversations that are not ``--held``. Questions whose gold is known to be wrong are left out.
+were chosen on conversations 0 to 3. Questions whose gold is known to be wrong are left out.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def run_python(code: str, stdin: str = "") -> str:
 def main() -> None:
     """Print all tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--held", type=int, nargs="*", default=[4], help="conversations kept out of choosing rules")
+    parser.add_argument("--apart", type=int, nargs="*", default=[4], help="conversations shown apart from the others")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     judged = list(pairs())
@@ -185,8 +185,8 @@ def main() -> None:
     print(f"{'':24} right wrong " + " ".join(f"{column:>9}" for column in columns))
     where: list[tuple[str, Callable[[Pair], bool]]] = [
         ("all", lambda pair: True),
-        ("chosen on", lambda pair: pair.conversation not in args.held),
-        ("held out", lambda pair: pair.conversation in args.held),
+        ("without those apart", lambda pair: pair.conversation not in args.apart),
+        ("those apart", lambda pair: pair.conversation in args.apart),
     ]
     where += [
         (f"conversation {n}", lambda pair, n=n: pair.conversation == n)
