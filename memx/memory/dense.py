@@ -57,7 +57,15 @@ class DenseIndex:
 
     def similarities(self, query: Matrix) -> Matrix:
         """The cosine of every vector with the query, shape ``(len(self),)``."""
-        scores: Matrix = self.vectors() @ query.reshape(-1)
+        import faiss
+        import numpy as np
+
+        size, dimension = len(self), int(self.faiss_index.d)
+        scores: Matrix = np.zeros(size, dtype=np.float32)
+        if size:
+            asked = np.ascontiguousarray(query.reshape(-1), dtype=np.float32)
+            flat = self.faiss_index.get_xb()
+            faiss.fvec_inner_products_ny(faiss.swig_ptr(scores), faiss.swig_ptr(asked), flat, dimension, size)  # type: ignore[attr-defined]
         return scores
 
     def rows(self, positions: list[int]) -> Matrix:

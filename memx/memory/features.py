@@ -24,7 +24,7 @@ class Features:
     """Arrays by position.
 
     Attributes:
-        stems: the words of each text.
+        phrases: the stems of each text in order, as one string with a blank on either side of each.
         thread: number of the thread of each text; a text without one is a thread of its own.
         threads: BM25 over whole threads, with the words weighed as in single texts.
         before, after: the neighbours in the thread; -1 where there is none.
@@ -36,7 +36,7 @@ class Features:
         entities, attributes: positions by entity, and by (attribute, value).
     """
 
-    stems: Sequence[Sequence[str]]
+    phrases: Sequence[str]
     thread: Ints
     threads: Bm25Index
     before: Ints
@@ -54,7 +54,7 @@ class Features:
     @property
     def size(self) -> int:
         """Number of texts."""
-        return len(self.stems)
+        return len(self.phrases)
 
 
 def build(
@@ -90,7 +90,7 @@ def build(
     for position, value in feedback.items():
         said[position] = value
     return Features(
-        stems=[one.stems for one in extracted],
+        phrases=[f" {' '.join(one.stems)} " for one in extracted],
         thread=np.array(thread, dtype=np.int64),
         threads=Bm25Index.build(together, bm25),
         before=before,

@@ -86,11 +86,9 @@ def phrase(query: Query, features: Features) -> Floats:
     pairs = set(pairwise(query.stems))
     bm25 = query.indexes.bm25
     for first, second in pairs:
-        both = np.intersect1d(bm25.positions(first), bm25.positions(second), assume_unique=first != second)
-        for position in both.tolist():
-            stems = features.stems[position]
-            if any(a == first and b == second for a, b in pairwise(stems)):
-                share[position] += 1.0 / len(pairs)
+        side_by_side = f" {first} {second} "
+        both = np.intersect1d(bm25.positions(first), bm25.positions(second), assume_unique=True).tolist()
+        share[[position for position in both if side_by_side in features.phrases[position]]] += 1.0 / len(pairs)
     return share
 
 

@@ -37,6 +37,9 @@ class FaissWorker(Worker):
     def search(self, query: Query, limit: int) -> Ranking:
         if not query.indexes.embedded:
             return []
+        if query.indexes.features is not None:
+            # Ranking reads the cosine of every text anyway; one pass over the vectors serves both.
+            return best(query.semantic, limit)
         found = zip(*query.indexes.dense.search(query.vector, limit), strict=True)
         # A text stored without embedding has the zero vector, and is near to nothing.
         return [(position, cosine) for position, cosine in found if cosine != 0.0]
