@@ -125,7 +125,7 @@ def test_gold_whose_words_run_together_is_flagged(tmp_path: Path, gold: str, fou
 
 BROKEN = [
     (lambda s: s["qa"][2].update(category=9), "conv-1:q2: category: 9 is no category"),
-    (lambda s: s["qa"][2].update(category="4"), "conv-1:q2: category: should be a number, is a text"),
+    (lambda s: s["qa"][2].update(category="4"), "conv-1:q2: category: should be a whole number, is a text"),
     (lambda s: s["qa"][2].update(evidence="D1:1"), "conv-1:q2: evidence: should be a list, is a text"),
     (lambda s: s["qa"][2].update(evidence=[None]), "conv-1:q2: evidence[0]: should be a text, is null"),
     (lambda s: s["qa"][2].update(question=None), "conv-1:q2: question: should be a text, is null"),

@@ -55,7 +55,12 @@ def test_a_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     loop = tmp_path / "loop.json"
     loop.symlink_to(loop)
-    for path, words in ((tmp_path, "is a directory"), (tmp_path / "x", "no such file"), (loop, "leads back to itself")):
+    for path, words in (
+        (tmp_path, "is a directory"),
+        (tmp_path / "x", "no such file"),
+        (loop, "leads back to itself"),
+        (Path("/dev/zero"), "is a device"),
+    ):
         with pytest.raises(InputError, match=words):
             read_json(path)
 

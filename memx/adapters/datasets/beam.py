@@ -147,7 +147,8 @@ class _Conversation:
             for position, value in enumerate(batches, 1):
                 place = f"{self.case_id}: {prefix}batch {position}"
                 with self.findings.tolerate(place):
-                    batch = Record.of(value, files[0], place)
+                    # The hub's copy of the release holds a batch as a plain list of messages.
+                    batch = Record.of({"turns": value} if isinstance(value, list) else value, files[0], place)
                     session_id = f"{prefix}B{position}"
                     turns, at = self._batch(batch, offset)
                     if turns:
@@ -200,7 +201,8 @@ class _Conversation:
 
     def _set_anchor(self, record: Record, anchor: str | None) -> None:
         if anchor:
-            self.anchor = record.parsed_time("time_anchor", anchor, beam_date)
+            with self.findings.tolerate(f"{record.place}: time_anchor"):
+                self.anchor = record.parsed_time("time_anchor", anchor, beam_date)
 
     def _turn_id(self, number: int) -> str:
         same = self.by_message.setdefault(number, [])
@@ -229,7 +231,7 @@ class _Conversation:
                         yield self._question(Record.of(value, path, question_id), ability)
 
     def _question(self, row: Record, ability: str) -> Question:
-        metadata: dict[str, Any] = {"rubric": row.texts("rubric")}
+        metadata: dict[str, Any] = {"rubric": row.texts("rubric", default=[])}
         if not metadata["rubric"]:
             self.findings.add("no_rubric", row.place, "flagged", "there is nothing to grade the answer by")
         source = row.data.get("source_chat_ids")
@@ -260,7 +262,7 @@ class _Conversation:
             row.place,
             self.case_id,
             row.name("question"),
-            row.text(GOLD_FIELDS[ability]),
+            self._gold(row, ability, metadata["rubric"]),
             ability,
             tuple(evidence),
             tuple(dict.fromkeys(self.session_of[turn_id] for turn_id in evidence)),
@@ -269,10 +271,29 @@ class _Conversation:
             metadata,
         )
 
+    def _gold(self, row: Record, ability: str, rubric: list[str]) -> str:
+        """The gold text; from another ability's field, or made of the rubric, where its own is missing."""
+        own = GOLD_FIELDS[ability]
+        name = next((name for name in (own, *GOLD_FIELDS.values()) if name in row.data), own)
+        if name not in row.data and rubric:
+            self.findings.add("gold_from_rubric", row.place, "repaired", f"there is no {own}; the rubric is the gold")
+            return "; ".join(rubric)
+        if name != own:
+            self.findings.add("gold_in_other_field", row.place, "repaired", f"there is no {own}; {name} is the gold")
+        return str(row.value(name, str, int, float))
+
     def _turn_ids(self, row: Record, source: Any) -> list[str]:
         """The turn ids of a message id, or of a list or mapping of them however nested, each once and in order."""
         found: list[str] = []
-        for number in _numbers(source, row):
+        for number in _flat(source):
+            if isinstance(number, str) and number.isdecimal():
+                self.findings.add(
+                    "text_as_message_id", row.place, "repaired", f"the text {number:.20} is read as a number"
+                )
+                number = int(number)
+            if not isinstance(number, int) or isinstance(number, bool):
+                self.findings.add("unreadable_evidence", row.place, "flagged", f"{number!r:.60} is no message number")
+                continue
             ids = self.by_message.get(number, [])
             if not ids:
                 self.findings.add("dangling_evidence", row.place, "flagged", f"{number}: no such message")
@@ -289,16 +310,15 @@ def _without_marker(content: str) -> str:
     return _MARKER.sub("", content)
 
 
-def _numbers(source: Any, row: Record) -> Iterator[int]:
+def _flat(source: Any) -> Iterator[Any]:
+    """What a list or mapping holds, however nested; nothing for null."""
     if isinstance(source, dict):
         source = list(source.values())
     if isinstance(source, list):
         for item in source:
-            yield from _numbers(item, row)
-    elif isinstance(source, int) and not isinstance(source, bool):
-        yield source
+            yield from _flat(item)
     elif source is not None:
-        raise row.bad("source_chat_ids", f"should hold message numbers, holds {kind_of(source)}")
+        yield source
 
 
 def _list_of(value: Any, path: Path, what: str) -> list[Any]:

@@ -19,7 +19,7 @@ from memx.adapters.datasets.cache import known_sha256
 from memx.adapters.datasets.dates import iso_time
 from memx.adapters.datasets.leaks import leaking_keys
 from memx.adapters.datasets.options import flag, refuse_unknown
-from memx.adapters.datasets.reading import SKIP_HINT, Findings, Record, decode, open_error, parse_json
+from memx.adapters.datasets.reading import SKIP_HINT, Findings, Record, decode, open_error, parse_json, refuse_no_file
 from memx.errors import InputError, UnknownNameError, UsageError
 from memx.model import Case, Question, Session, Turn
 
@@ -168,8 +168,7 @@ def schema() -> dict[str, Any]:
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines that hold something, with their numbers from 1."""
     try:
-        if path.is_dir():
-            raise InputError("is a directory, not a file", "Give the .jsonl file itself.", path=path)
+        refuse_no_file(path)
         with path.open("rb") as stream:
             for number, raw in enumerate(stream, 1):
                 try:

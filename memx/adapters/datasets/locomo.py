@@ -7,7 +7,7 @@ policy and listed by :meth:`Locomo.quirks`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -164,13 +164,13 @@ class Locomo(Dataset):
 
     def _case(self, sample: Record, case_id: str) -> Case:
         sessions = tuple(self._sessions(sample.record("conversation").at(case_id), case_id))
-        turn_ids = {turn.turn_id for session in sessions for turn in session.turns}
+        session_of = {turn.turn_id: session.session_id for session in sessions for turn in session.turns}
         questions: list[Question] = []
         asked: dict[str, str] = {}
         for index, value in enumerate(sample.items("qa")):
             question_id = f"{case_id}:q{index}"
             with self._findings.tolerate(question_id):
-                question = self._question(Record.of(value, self._path, question_id), case_id, index, turn_ids)
+                question = self._question(Record.of(value, self._path, question_id), case_id, index, session_of)
                 self._note_repeat(question, asked)
                 questions.append(question)
         return Case(case_id, case_id, sessions, tuple(questions))
@@ -241,7 +241,7 @@ class Locomo(Dataset):
 
     # ------------------------------------------------------------------------------------------------ questions
 
-    def _question(self, row: Record, case_id: str, index: int, turn_ids: set[str]) -> Question:
+    def _question(self, row: Record, case_id: str, index: int, session_of: dict[str, str]) -> Question:
         question_id = row.place
         text = row.name("question")
         number = row.value("category", int)
@@ -250,8 +250,8 @@ class Locomo(Dataset):
             raise row.bad("category", f"{number} is no category of LoCoMo ({known})")
         metadata: dict[str, Any] = {"category_id": number, "index": index}
         gold, abstention = self._gold(row, number, metadata)
-        evidence = self._evidence(row, turn_ids, metadata)
-        sessions = tuple(dict.fromkeys(turn_id.partition(":")[0] for turn_id in evidence))
+        evidence = self._evidence(row, session_of, metadata)
+        sessions = tuple(dict.fromkeys(session_of[turn_id] for turn_id in evidence))
         return Question(
             question_id, case_id, text, gold, CATEGORIES[number], evidence, sessions, None, abstention, metadata
         )
@@ -281,7 +281,7 @@ class Locomo(Dataset):
             )
         return str(answer), False
 
-    def _evidence(self, row: Record, turn_ids: set[str], metadata: dict[str, Any]) -> tuple[str, ...]:
+    def _evidence(self, row: Record, turn_ids: Container[str], metadata: dict[str, Any]) -> tuple[str, ...]:
         raw = row.texts("evidence")
         found: list[str] = []
         for entry in raw:

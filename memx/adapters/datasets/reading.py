@@ -22,7 +22,14 @@ from memx.errors import InputError
 SKIP_HINT = "Correct it there, or give --skip-bad to leave such records out and count them."
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _REFETCH = "It is likely cut off or damaged: fetch it again."
-_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
+_KINDS = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+}
 
 
 def read_bytes(path: Path) -> bytes:
@@ -32,14 +39,21 @@ def read_bytes(path: Path) -> bytes:
         InputError: missing, a directory, a loop of links, not permitted, or empty.
     """
     try:
-        if path.is_dir():
-            raise InputError("is a directory, not a file", "Give the file itself.", path=path)
+        refuse_no_file(path)
         content = path.read_bytes()
     except (OSError, ValueError) as error:
         raise open_error(path, error) from None
     if not content.strip():
         raise InputError("the file is empty", "Fetch it again, or give another --source.", path=path)
     return content
+
+
+def refuse_no_file(path: Path) -> None:
+    """Raise :class:`InputError` for a directory, or for a device, which might never end."""
+    if path.is_dir():
+        raise InputError("is a directory, not a file", "Give the file itself.", path=path)
+    if path.is_char_device() or path.is_block_device():
+        raise InputError("is a device, not a file", "Give the file itself.", path=path)
 
 
 def open_error(path: Path, error: Exception) -> InputError:
@@ -156,7 +170,9 @@ def has_surrogate(text: str) -> bool:
 
 def kind_of(value: object) -> str:
     """What a JSON value is, in words: ``a list``, ``null``."""
-    return "null" if value is None else _KINDS.get(type(value), type(value).__name__)
+    if value is None:
+        return "null"
+    return "a number" if type(value) is int else _KINDS.get(type(value), type(value).__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +207,7 @@ class Record:
             raise self.bad(name, "is missing")
         # Exact types: JSON's true and false are no numbers, though Python's are.
         if type(found) not in kinds:
-            wanted = " or ".join(dict.fromkeys(_KINDS[kind] for kind in kinds))
+            wanted = " or ".join(_KINDS[kind] for kind in kinds if kind is not int or float not in kinds)
             raise self.bad(name, f"should be {wanted}, is {kind_of(found)}")
         if type(found) is str and not found.isascii():
             self._check_text(name, found)

@@ -16,7 +16,13 @@ from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
-from memx.adapters.datasets.reading import open_error, parse_json, refuse_other_encodings, strict_decoder
+from memx.adapters.datasets.reading import (
+    open_error,
+    parse_json,
+    refuse_no_file,
+    refuse_other_encodings,
+    strict_decoder,
+)
 from memx.errors import InputError
 
 _BLOCK = 1 << 20
@@ -48,6 +54,7 @@ def stream_list(path: Path, count_keys: Callable[[Any], int]) -> Iterator[Elemen
         InputError: the file cannot be read, is no list, or is broken; names the record.
     """
     try:
+        refuse_no_file(path)
         with path.open("rb") as stream:
             yield from _Reader(path, stream, count_keys).elements()
     except OSError as error:
