@@ -7,6 +7,7 @@ import re
 from memx.text.answer_values import Match, wrong_number
 from memx.text.coverage import Coverage, alike, content, cover, stems_of
 from memx.text.lists import items
+from memx.text.names import names_in
 from memx.text.polarity import Stance, stance
 from memx.text.sentences import sentence_at
 from memx.text.words import words
@@ -18,6 +19,11 @@ _HALF = 0.5  # half of a phrase of three to five words
 _LONG = 0.33  # a third of a longer one: the longer a gold answer, the more of it is explanation
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
+# "Various friends", "a few musical performances": the answer opens with how many, and tells none.
+_VAGUE = re.compile(
+    r"(?:various|several|some|certain|different|multiple|an?\s+(?:few|couple\s+of|variety\s+of|mix\s+of|number\s+of))\s",
+    re.IGNORECASE,
+)
 _OR = re.compile(r"\bor\b")
 _NEAR = 25  # characters between "or" and a word that it sets beside another
 
@@ -35,6 +41,10 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
     missing = ", ".join(best.missing[:4])
     if best.share < needed and not _is_part(best, needed, question, head, answer):
         return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2)
+    if not best.listed and _lacks_full_name(question, head, answer):
+        return Match(False, f"the answer lacks the name that the gold answer gives: {missing}")
+    if best.listed and best.share < _NAMES and _VAGUE.match(answer):
+        return Match(False, f"the answer names a kind, not what is of it: {missing}")
     wrong = wrong_number(head, answer)
     if wrong:
         return Match(False, wrong)
@@ -42,6 +52,14 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
         return Match(False, f"the answer leaves open whether {', '.join(best.found[:3])} or something else")
     why = f"the answer has {', '.join(best.found[:6])}"
     return Match(True, f"{why}; it lacks {missing}" if missing else why, sure=best.share >= _NAMES)
+
+
+def _lacks_full_name(question: str, gold: str, answer: str) -> bool:
+    """True when the gold answer gives someone's or something's name of two words or more, and the answer no part of it."""
+    asked, told = set(words(question)), set(words(answer))
+    names = [set(words(name.text)) for name in names_in(gold) if " " in name.text and name.text[-1].isalpha()]
+    new = [name for name in names if not asked & name]
+    return bool(new) and not any(told & name for name in new)
 
 
 def _without_reason(gold: str) -> str:
