@@ -61,7 +61,7 @@ class UnknownNameError(UsageError):
         if near:
             suggestion = f"Did you mean {' or '.join(near)}?"
         elif names:
-            suggestion = f"There are: {', '.join(names[:20])}"
+            suggestion = f"There are: {', '.join(names[:20])}."
         else:
             suggestion = ""
         super().__init__(f"no {kind} named '{name}'", " ".join(part for part in (suggestion, hint) if part))

@@ -78,7 +78,12 @@ class FakeOpenAI:
     @property
     def base_url(self) -> str:
         """The address to give as base URL."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._server.server_address[1])
 
     @property
     def requests(self) -> list[Request]:

@@ -19,9 +19,8 @@ from memx.cli.options import directory_option, judge_options
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @judge_options
 @click.option("--dataset", default="", help="Judge by the rules of this dataset (the prompts of a judge model).")
-@click.option("--concurrency", type=int, default=4, show_default=True, help="Judgements side by side.")
 @directory_option
-def command(file: Path, dataset: str, concurrency: int, directory: Path, **given: Any) -> int:
+def command(file: Path, dataset: str, directory: Path, **given: Any) -> int:
     """Judge each line {"question", "gold", "candidate", "category"} of FILE (JSON lines; - for standard input).
 
     Each is written back on stdout, in order, with "verdict", "decider" and "why" added. The question may be empty; a
@@ -41,7 +40,7 @@ def command(file: Path, dataset: str, concurrency: int, directory: Path, **given
     judge.preflight()
     counts: dict[str, int] = {}
     failed = 0
-    with ThreadPoolExecutor(concurrency) as pool:
+    with ThreadPoolExecutor(settings.model_concurrency) as pool:
         try:
             for verdict, line in pool.map(lambda line: (judge_line(judge, line), line), lines):
                 counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1

@@ -38,6 +38,8 @@ def judge_options(function: F) -> F:
         click.option("--strict", is_flag=True, help="The offline judge says UNJUDGED where it is not sure."),
         click.option("--judge-prompt", type=click.Path(path_type=Path), metavar="FILE",
                      help="A prompt of your own, with {question}, {gold} and {candidate}."),
+        click.option("--model-concurrency", type=int, default=16, show_default=True, metavar="N",
+                     help="Requests to models at once."),
         click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls."),
         click.option("--max-cost", type=float, metavar="USD", help="Stop asking models at this cost."),
     ]  # fmt: skip

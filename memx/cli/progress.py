@@ -39,6 +39,7 @@ class RunProgress(AbstractContextManager["RunProgress"]):
         self._first: float | None = None
         self._last_line = self._started
         self._ingest: dict[str, tuple[int, int]] = {}
+        self._told: set[str] = set()
         self._bar: Progress | None = None
         self._task: TaskID | None = None
 
@@ -55,7 +56,10 @@ class RunProgress(AbstractContextManager["RunProgress"]):
                 self._say(f"{event.case_id}: {event.failure.step} failed: {event.failure.message}")
                 self._say(f"  its {event.questions} unfinished questions are ERROR; the other cases go on")
             case Notice():
-                self._say(event.text)
+                # The same trouble comes once a question; it is worth one line.
+                if event.text not in self._told:
+                    self._told.add(event.text)
+                    self._say(event.text)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -14,18 +14,17 @@ from memx.cli.options import directory_option, judge_options
 @click.command(name="rejudge", short_help="Judge the stored answers of a run again, with another judge.")
 @click.argument("run", required=False)
 @judge_options
-@click.option("--concurrency", type=int, default=4, show_default=True, help="Judgements side by side.")
 @directory_option
 def command(
     run: str | None,
     directory: Path,
-    concurrency: int,
     judge_model: str,
     base_url: str,
     votes: int,
     confirm_fails: bool,
     strict: bool,
     judge_prompt: Path | None,
+    model_concurrency: int,
     max_calls: int | None,
     max_cost: float | None,
 ) -> int:
@@ -53,6 +52,7 @@ def command(
         confirm_fails=confirm_fails,
         strict=strict,
         judge_prompt=str(judge_prompt or ""),
+        model_concurrency=model_concurrency,
         max_calls=max_calls,
         max_cost=max_cost,
     )
@@ -62,7 +62,7 @@ def command(
         judge = build_judge(settings, models, old.dataset)
         done = rejudge(
             directory, old.run_id, judge, settings,
-            concurrency=concurrency, listener=progress, stop=stop, llm_counts=models.summary,
+            concurrency=model_concurrency, listener=progress, stop=stop, llm_counts=models.summary,
         )  # fmt: skip
     click.echo(summary_text(store.run(done.run_id), done.summary))
     click.echo(f"\n{len(done.changes)} verdicts changed against {old.run_id}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,9 +17,9 @@ from memx.diagnose.diff import diff
 from memx.engine.adapter_checks import checked_result, checked_snapshot
 from memx.engine.adapter_thread import AdapterThread, StepError, Stopped
 from memx.engine.events import CaseFailed, Listener, Notice, QuestionFinished, SessionIngested
-from memx.engine.judges.contract import Judge, JudgeItem
+from memx.engine.examiner import UNJUDGED, Examiner, failure, timed, unjudged
+from memx.engine.judges.contract import Judge
 from memx.engine.measures.retrieval import retrieval_metrics
-from memx.engine.redaction import redact_text
 from memx.engine.settings import DEEP_K, RunSettings
 from memx.errors import Interrupted, MemxError, ModelError, QuotaError, StoreError
 from memx.model import (
@@ -28,7 +28,6 @@ from memx.model import (
     Case,
     Decider,
     DiffCounts,
-    Fact,
     Outcome,
     QueryResult,
     Question,
@@ -36,12 +35,10 @@ from memx.model import (
     Snapshot,
     StepFailure,
     Trace,
-    Turn,
     Verdict,
 )
 
 if TYPE_CHECKING:
-    from memx.diagnose.diagnoser import Diagnoser
     from memx.engine.answers import Answerer
     from memx.engine.store.writer import RunWriter
 
@@ -54,6 +51,7 @@ class Workshop:
         namespace: the entity id that the adapter sees, from case id, the case's own entity id and attempt.
         errata: corrections of the dataset by question id.
         stop: set when the run is to end.
+        pool: where answers and verdicts are asked of models side by side; None works them off in the case's thread.
     """
 
     settings: RunSettings
@@ -68,6 +66,7 @@ class Workshop:
     namespace: Callable[[Case, int], str]
     listener: Listener
     stop: threading.Event
+    pool: Executor | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +82,11 @@ class Task:
 class _Ingested:
     """What all questions of an ingested case share."""
 
-    history: History
     counts: DiffCounts
-    sources: Mapping[str, tuple[str, ...]]
-    turns: Mapping[str, Turn]
     session_of: Mapping[str, str]
-    facts: Mapping[str, Fact]
     entity_id: str
     attempt: int
-    diagnoser: Diagnoser
+    examiner: Examiner
 
 
 class CaseRunner:
@@ -120,19 +115,26 @@ class CaseRunner:
         try:
             adapter = self._call("start", self._make_adapter)
             ingested = self._ingest(adapter, entity_id, attempt)
+            waiting = []
             for position, question in self._task.questions:
                 if self._shop.stop.is_set():
                     return
-                self._ask(adapter, ingested, position, question)
+                decide = partial(self._decide, ingested, position, *self._asked(adapter, ingested, question))
+                if self._shop.pool is None:
+                    decide()
+                else:
+                    waiting.append(self._shop.pool.submit(decide))
+            for decided in waiting:
+                decided.result()
             self._shop.writer.end_case(case.case_id, "done")
         except (Stopped, Interrupted):
             return
         except StepError as error:
-            self._give_up(_failure(error.step, error.error), entity_id, attempt)
+            self._give_up(failure(error.step, error.error), entity_id, attempt)
         except StoreError:
             raise
         except Exception as error:  # a fault of ours in one case must not take the others along
-            self._give_up(_failure("memx", error), entity_id, attempt)
+            self._give_up(failure("memx", error), entity_id, attempt)
         finally:
             self._close(adapter)
 
@@ -143,14 +145,6 @@ class CaseRunner:
 
     def _call(self, step: str, work: Callable[[], Any]) -> Any:
         return self._thread.call(step, self._shop.settings.ready_timeout, work)
-
-    @contextmanager
-    def _timed(self, timings: dict[str, float], step: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            timings[step] = timings.get(step, 0.0) + (time.perf_counter() - started) * 1000
 
     # ------------------------------------------------------------------------------------------------------- ingest
 
@@ -169,7 +163,7 @@ class CaseRunner:
             last = before
             for number, session in enumerate(case.sessions, start=1):
                 handed = replace(session, entity_id=entity_id)
-                with self._timed(self._timings, "ingest"):
+                with timed(self._timings, "ingest"):
                     self._call("ingest", partial(adapter.ingest_session, handed))
                 self._shop.listener(SessionIngested(case.case_id, number, len(case.sessions)))
                 if settings.snapshots == "session" and number < len(case.sessions):
@@ -196,8 +190,6 @@ class CaseRunner:
         entity_id: str,
         attempt: int,
     ) -> _Ingested:
-        from memx.diagnose.diagnoser import Diagnoser
-
         case, shop = self._task.case, self._shop
         counts = diff(before, after).counts
         turns = sum(len(session.turns) for session in case.sessions)
@@ -213,30 +205,22 @@ class CaseRunner:
             timings=self._timings,
             findings=list(dict.fromkeys(self._findings)),
         )
-        history = History(case, before, after, per_session)
-        diagnoser = Diagnoser(
-            history, embed=shop.embed, errata=shop.errata, context_budget=shop.settings.context_budget
+        examiner = Examiner(
+            History(case, before, after, per_session),
+            shop.judge,
+            embed=shop.embed,
+            errata=shop.errata,
+            context_budget=shop.settings.context_budget,
         )
-        sources = {fact.fact_id: fact.source_turn_ids for fact in after.facts if fact.source_turn_ids}
-        return _Ingested(
-            history=history,
-            counts=counts,
-            sources=sources,
-            turns=case.turns(),
-            session_of=case.session_of(),
-            facts=after.by_id(),
-            entity_id=entity_id,
-            attempt=attempt,
-            diagnoser=diagnoser,
-        )
+        return _Ingested(counts, case.session_of(), entity_id, attempt, examiner)
 
     def _wait_until_ready(self, adapter: MemoryAdapter, entity_id: str) -> None:
         timeout = self._shop.settings.ready_timeout
-        with self._timed(self._timings, "ready"):
+        with timed(self._timings, "ready"):
             self._call("ready", lambda: adapter.wait_until_ready(entity_id, timeout))
 
     def _snapshot(self, adapter: MemoryAdapter, entity_id: str, label: str) -> Snapshot:
-        with self._timed(self._timings, "snapshot"):
+        with timed(self._timings, "snapshot"):
             exported = self._call("snapshot", lambda: adapter.export_state(entity_id))
         try:
             snapshot, findings = checked_snapshot(exported, self._name)
@@ -252,26 +236,45 @@ class CaseRunner:
 
     # -------------------------------------------------------------------------------------------------------- questions
 
-    def _ask(self, adapter: MemoryAdapter, case: _Ingested, position: int, question: Question) -> None:
+    def _asked(
+        self, adapter: MemoryAdapter, case: _Ingested, question: Question
+    ) -> tuple[Trace, str | None, dict[str, float]]:
+        """The trace with what was retrieved, the adapter's own answer, and the timings so far."""
         timings: dict[str, float] = {}
         trace = self._blank(case, question)
         try:
-            with self._timed(timings, "query"):
+            with timed(timings, "query"):
                 result = self._query(adapter, case, question)
-            top_k = max(len(result.facts), 1) if adapter.ignores_top_k else self._shop.settings.top_k
-            trace = replace(trace, retrieved=result.facts, top_k=top_k, declared=result.declared)
-            trace = replace(trace, metrics=_metrics(case, question, result.facts))
-            trace = self._judged(trace, case, result.answer, timings)
-            if trace.verdict.outcome is Outcome.FAIL:
-                with self._timed(timings, "diagnose"):
-                    diagnosis = case.diagnoser.diagnose(
-                        question, trace.retrieved, top_k, trace.candidate, trace.verdict
-                    )
-                trace = replace(trace, diagnosis=diagnosis)
         except StepError as error:
-            failure = _failure(error.step, error.error)
-            trace = replace(trace, verdict=_error_verdict(failure), error=failure, diagnosis=None)
+            broken = failure(error.step, error.error)
+            return replace(trace, verdict=_error_verdict(broken), error=broken), None, timings
+        top_k = max(len(result.facts), 1) if adapter.ignores_top_k else self._shop.settings.top_k
+        metrics = _metrics(case, question, result.facts)
+        trace = replace(trace, retrieved=result.facts, top_k=top_k, declared=result.declared, metrics=metrics)
+        return trace, result.answer, timings
+
+    def _decide(
+        self, case: _Ingested, position: int, trace: Trace, answer: str | None, timings: dict[str, float]
+    ) -> None:
+        """Candidate, verdict, diagnosis; then the question is finished. Runs in any thread."""
+        if trace.error is None:
+            trace = self._answered(trace, case, answer, timings)
+        if trace.error is None:
+            trace = case.examiner.examine(trace, timings)
+        if trace.error is not None and trace.error.kind == QuotaError.__name__:
+            self._shop.listener(Notice(trace.verdict.why))
         self._finish(replace(trace, timings_ms=timings), position)
+
+    def _answered(self, trace: Trace, case: _Ingested, answer: str | None, timings: dict[str, float]) -> Trace:
+        """The trace with its candidate; an answer model that fails leaves it UNJUDGED."""
+        if answer is not None:
+            return replace(trace, candidate=Candidate(answer, CandidateSource.ADAPTER))
+        try:
+            with timed(timings, "answer"):
+                dates = _dates(case, trace.top)
+                return replace(trace, candidate=self._shop.answerer.answer(trace.question, trace.top, dates))
+        except ModelError as error:
+            return unjudged(trace, "answer", error)
 
     def _blank(self, case: _Ingested, question: Question) -> Trace:
         return Trace(
@@ -279,7 +282,7 @@ class CaseRunner:
             case_id=self._task.case.case_id,
             entity_id=case.entity_id,
             top_k=self._shop.settings.top_k,
-            verdict=Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged"),
+            verdict=UNJUDGED,
             diff=case.counts,
             attempt=case.attempt,
         )
@@ -295,41 +298,6 @@ class CaseRunner:
         except MemxError as error:
             raise StepError("query", error) from error
 
-    def _judged(self, trace: Trace, case: _Ingested, answer: str | None, timings: dict[str, float]) -> Trace:
-        """The trace with candidate and verdict; a model that fails leaves it UNJUDGED, with the step and message."""
-        step = "answer"
-        try:
-            with self._timed(timings, "answer"):
-                if answer is not None:
-                    candidate = Candidate(answer, CandidateSource.ADAPTER)
-                else:
-                    candidate = self._shop.answerer.answer(trace.question, trace.top, self._dates(case, trace.top))
-            trace = replace(trace, candidate=candidate)
-            step = "judge"
-            evidence = tuple(case.turns[turn_id] for turn_id in trace.question.evidence if turn_id in case.turns)
-            sources = {fact.fact_id: case.sources.get(fact.fact_id, ()) for fact in trace.top}
-            with self._timed(timings, "judge"):
-                verdict = self._shop.judge.judge(JudgeItem(trace.question, candidate, evidence, trace.top, sources))
-            return replace(trace, verdict=verdict)
-        except ModelError as error:
-            failure = _failure(step, error)
-            why = f"{step} failed: {failure.message}"
-            if isinstance(error, QuotaError):
-                self._shop.listener(Notice(why))
-            return replace(trace, verdict=Verdict(Outcome.UNJUDGED, Decider.MEMX, why), error=failure)
-
-    def _dates(self, case: _Ingested, retrieved: Sequence[Retrieved]) -> dict[str, Any]:
-        """When each retrieved fact came about: the store's own time, else that of its source turn."""
-        dates = {}
-        for item in retrieved:
-            fact = case.facts.get(item.fact_id)
-            sources = fact.source_turn_ids if fact else ()
-            said = next((case.turns[turn_id].at for turn_id in sources if turn_id in case.turns), None)
-            when = said or (fact.created_at if fact else None)
-            if when is not None:
-                dates[item.fact_id] = when
-        return dates
-
     def _finish(self, trace: Trace, position: int) -> None:
         self._shop.writer.write_trace(trace, position)
         self._open.pop(position, None)
@@ -337,7 +305,7 @@ class CaseRunner:
 
     # ------------------------------------------------------------------------------------------------------------ ends
 
-    def _give_up(self, failure: StepFailure, entity_id: str, attempt: int) -> None:
+    def _give_up(self, broken: StepFailure, entity_id: str, attempt: int) -> None:
         """ERROR traces for every question of the case that has none yet."""
         case = self._task.case
         left = list(self._open.items())
@@ -347,13 +315,13 @@ class CaseRunner:
                 case_id=case.case_id,
                 entity_id=entity_id,
                 top_k=self._shop.settings.top_k,
-                verdict=_error_verdict(failure),
-                error=failure,
+                verdict=_error_verdict(broken),
+                error=broken,
                 attempt=attempt,
             )
             self._finish(trace, position)
-        self._shop.writer.end_case(case.case_id, "error", error=failure, timings=self._timings, findings=self._findings)
-        self._shop.listener(CaseFailed(case.case_id, failure, len(left)))
+        self._shop.writer.end_case(case.case_id, "error", error=broken, timings=self._timings, findings=self._findings)
+        self._shop.listener(CaseFailed(case.case_id, broken, len(left)))
 
     def _close(self, adapter: MemoryAdapter | None) -> None:
         if adapter is not None and not self._shop.stop.is_set():
@@ -367,16 +335,21 @@ class CaseRunner:
 def _metrics(case: _Ingested, question: Question, retrieved: Sequence[Retrieved]) -> Any:
     if question.abstention:
         return None
-    turns = [case.sources.get(item.fact_id) or item.metadata.get("source_turn_ids", ()) for item in retrieved]
+    turns = [case.examiner.sources(item.fact_id) or item.metadata.get("source_turn_ids", ()) for item in retrieved]
     return retrieval_metrics(turns, question.evidence, case.session_of, question.evidence_sessions)
 
 
-def _failure(step: str, error: BaseException) -> StepFailure:
-    if isinstance(error, MemxError):
-        return StepFailure(step, redact_text(error.message), type(error).__name__, redact_text(error.hint))
-    text = redact_text(str(error)) or "no message"
-    return StepFailure(step, text, type(error).__name__)
+def _dates(case: _Ingested, retrieved: Sequence[Retrieved]) -> dict[str, datetime]:
+    """When each retrieved fact came about: when its source turn was said, else the store's own time."""
+    turns, facts = case.examiner.turns, case.examiner.facts
+    dates = {}
+    for item in retrieved:
+        said = next((turns[i].at for i in case.examiner.sources(item.fact_id) if i in turns), None)
+        when = said or (facts[item.fact_id].created_at if item.fact_id in facts else None)
+        if when is not None:
+            dates[item.fact_id] = when
+    return dates
 
 
-def _error_verdict(failure: StepFailure) -> Verdict:
-    return Verdict(Outcome.ERROR, Decider.MEMX, f"{failure.step} failed: {failure.kind}: {failure.message}")
+def _error_verdict(broken: StepFailure) -> Verdict:
+    return Verdict(Outcome.ERROR, Decider.MEMX, f"{broken.step} failed: {broken.kind}: {broken.message}")

@@ -6,7 +6,7 @@ The outcome is a run of its own that shares the old one's facts, so both can be 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,17 +14,17 @@ from typing import Any
 
 from memx.adapters.datasets.errata import errata_for
 from memx.diagnose.contract import Embed, History
-from memx.diagnose.diagnoser import Diagnoser
 from memx.engine.events import Listener, QuestionFinished, RunStarted
-from memx.engine.judges.contract import Judge, JudgeItem
+from memx.engine.examiner import Examiner
+from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.runner import lazy_embedder, new_run_id
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import RunRow, Store
 from memx.engine.store.writer import RunWriter
 from memx.engine.summary import Summary, summarize
-from memx.errors import ModelError
-from memx.model import Case, Decider, Outcome, Snapshot, StepFailure, Trace, Verdict
+from memx.errors import Interrupted
+from memx.model import Case, Outcome, Snapshot, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +82,8 @@ def rejudge(
     try:
         position = 0
         for traces in _by_case(store, old.run_id):
-            stage = _Rejudging(store, old, traces, judge, embed)
-            results = _side_by_side(stage, traces, concurrency, stop)
+            examiner = _examiner(store, old, traces, judge, embed)
+            results = _side_by_side(examiner, traces, concurrency, stop)
             for trace, again in zip(traces, results, strict=True):
                 writer.write_trace(again, position)
                 position += 1
@@ -104,53 +104,40 @@ def rejudge(
     return Rejudged(writer.run_id, state, summary, tuple(changes))
 
 
-def _side_by_side(stage: _Rejudging, traces: Sequence[Trace], workers: int, stop: threading.Event) -> list[Trace]:
+def _side_by_side(examiner: Examiner, traces: Sequence[Trace], workers: int, stop: threading.Event) -> list[Trace]:
     with ThreadPoolExecutor(workers) as pool:
         try:
-            return list(pool.map(lambda trace: stage.again(trace, stop), traces))
+            return list(pool.map(lambda trace: _again(examiner, trace, stop), traces))
         except KeyboardInterrupt:
             stop.set()  # before the pool waits for calls under way
             raise
 
 
-class _Rejudging:
-    """One case's stored history, and its traces judged and diagnosed anew."""
+def _examiner(store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed) -> Examiner:
+    """The examiner of one case, from what the store kept of it."""
+    first = traces[0]
+    sessions = tuple(store.sessions(run.run_id, first.case_id))
+    case = Case(first.case_id, first.case_id, sessions, tuple(trace.question for trace in traces))
+    return Examiner(
+        stored_history(store, run.run_id, case, first.attempt),
+        judge,
+        embed=embed,
+        errata=errata_for(run.dataset, run.manifest.get("dataset", {}).get("version", "")),
+        context_budget=run.settings.get("context_budget"),
+    )
 
-    def __init__(self, store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed) -> None:
-        self._judge = judge
-        first = traces[0]
-        questions = tuple(trace.question for trace in traces)
-        sessions = tuple(store.sessions(run.run_id, first.case_id))
-        self._case = Case(first.case_id, first.case_id, sessions, questions)
-        self._turns = self._case.turns()
-        history = stored_history(store, run.run_id, self._case, first.attempt)
-        facts = history.after.facts
-        self._sources: Mapping[str, tuple[str, ...]] = {f.fact_id: f.source_turn_ids for f in facts}
-        version = run.manifest.get("dataset", {}).get("version", "")
-        self._diagnoser = Diagnoser(
-            history,
-            embed=embed,
-            errata=errata_for(run.dataset, version),
-            context_budget=run.settings.get("context_budget"),
-        )
 
-    def again(self, trace: Trace, stop: threading.Event) -> Trace:
-        """The trace with a new verdict and diagnosis; as it was where it has no candidate or the run was stopped."""
-        if trace.candidate is None or stop.is_set():
-            return trace
-        evidence = tuple(self._turns[i] for i in trace.question.evidence if i in self._turns)
-        sources = {item.fact_id: self._sources.get(item.fact_id, ()) for item in trace.top}
-        bare = replace(trace, verdict=_UNJUDGED, diagnosis=None, error=None)
-        try:
-            verdict = self._judge.judge(JudgeItem(trace.question, trace.candidate, evidence, trace.top, sources))
-        except ModelError as error:
-            failure = StepFailure("judge", error.message, type(error).__name__, error.hint)
-            return replace(bare, verdict=replace(_UNJUDGED, why=f"judge failed: {error.message}"), error=failure)
-        judged = replace(bare, verdict=verdict)
-        if verdict.outcome is not Outcome.FAIL:
-            return judged
-        diagnosis = self._diagnoser.diagnose(trace.question, trace.retrieved, trace.top_k, trace.candidate, verdict)
-        return replace(judged, diagnosis=diagnosis)
+def _again(examiner: Examiner, trace: Trace, stop: threading.Event) -> Trace:
+    """The trace with a new verdict and diagnosis; as it was where it has no candidate or the run was stopped."""
+    if trace.candidate is None or stop.is_set():
+        return trace
+    timings = dict(trace.timings_ms)
+    for step in ("judge", "diagnose"):
+        timings.pop(step, None)
+    try:
+        return replace(examiner.examine(trace, timings), timings_ms=timings)
+    except Interrupted:
+        return trace
 
 
 def stored_history(store: Store, run_id: str, case: Case, attempt: int) -> History:
@@ -175,6 +162,3 @@ def _by_case(store: Store, run_id: str) -> Iterator[list[Trace]]:
         group.append(trace)
     if group:
         yield group
-
-
-_UNJUDGED = Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged")

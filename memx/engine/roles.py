@@ -16,7 +16,12 @@ from memx.llm.models import Models, ModelSettings
 def build_models(settings: RunSettings, directory: Path, stop: threading.Event, listener: Listener) -> Models:
     """The model client of a run: replies kept in the run store, waits told to the listener."""
     return Models(
-        ModelSettings(base_url=settings.base_url or None, max_calls=settings.max_calls, max_cost=settings.max_cost),
+        ModelSettings(
+            base_url=settings.base_url or None,
+            concurrency=settings.model_concurrency,
+            max_calls=settings.max_calls,
+            max_cost=settings.max_cost,
+        ),
         cache=StoredReplies(directory),
         stop=stop,
         on_wait=lambda wait: listener(Notice(str(wait))),

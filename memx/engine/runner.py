@@ -9,6 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,18 +19,20 @@ from memx.adapters.contract import Dataset, MemoryAdapter
 from memx.diagnose.contract import Embed
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
+from memx.engine.answers.model import ModelAnswerer
 from memx.engine.case_runner import CaseRunner, Task, Workshop
 from memx.engine.events import Event, Listener, RunStarted
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.manifest import build_manifest
-from memx.engine.redaction import redact_options, redact_text
+from memx.engine.redaction import HIDDEN, redact_options
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import Store
 from memx.engine.store.writer import RunWriter
 from memx.engine.summary import Summary, summarize
 from memx.errors import AdapterError, MemxError, UsageError
-from memx.model import Case
+from memx.llm.failures import shown_url
+from memx.model import Case, Decider
 
 #: How long an interrupted run waits for questions under way, in seconds.
 GRACE_S = 5.0
@@ -111,6 +114,8 @@ class Runner:
         for worker in workers:
             worker.start()
         interrupted = self._feed(tasks, workers, done)
+        if shop.pool is not None:
+            shop.pool.shutdown(wait=False, cancel_futures=True)
         return self._end(run_id, interrupted)
 
     # ------------------------------------------------------------------------------------------------------------ start
@@ -164,7 +169,7 @@ class Runner:
         stored = replace(
             settings,
             adapter_options=redact_options(settings.adapter_options),
-            base_url=redact_text(settings.base_url),
+            base_url=HIDDEN if shown_url(settings.base_url) != settings.base_url else settings.base_url,
         )
         writer.begin(
             dataset=parts.dataset.info.name,
@@ -258,7 +263,14 @@ class Runner:
             namespace=self._namespace,
             listener=self._tell,
             stop=self._stop,
+            pool=self._model_pool(),
         )
+
+    def _model_pool(self) -> ThreadPoolExecutor | None:
+        """Threads for answers and verdicts, so that one case's questions are asked of a model side by side."""
+        if self._parts.judge.decider is not Decider.MODEL and not isinstance(self._parts.answerer, ModelAnswerer):
+            return None
+        return ThreadPoolExecutor(self._settings.model_concurrency, thread_name_prefix="models")
 
     def _namespace(self, case: Case, attempt: int) -> str:
         if self._parts.adapter.shares_entity_ids:

@@ -21,6 +21,7 @@ class RunSettings:
         top_k: how many facts the candidate may see.
         ready_timeout: seconds that any one call to the adapter may take, readiness included.
         concurrency: cases side by side.
+        model_concurrency: requests to models at once, over all cases and roles.
         snapshots: ``case`` (before and after ingest) or ``session`` (also after each session).
         context_budget: tokens of retrieved text that the candidate may see; None for no limit.
         entity_prefix: namespace to use instead of the run's own.
@@ -43,6 +44,7 @@ class RunSettings:
     base_url: str = ""
     ready_timeout: float = 180.0
     concurrency: int = 4
+    model_concurrency: int = 16
     skip_ingest: bool = False
     entity_prefix: str = ""
     snapshots: str = "case"
@@ -55,7 +57,8 @@ class RunSettings:
     judge_prompt: str = ""
 
     def __post_init__(self) -> None:
-        for name, least in (("top_k", 1), ("concurrency", 1), ("limit", 1), ("context_budget", 1), ("max_calls", 0)):
+        bounds = {"top_k": 1, "concurrency": 1, "model_concurrency": 1, "limit": 1, "context_budget": 1, "max_calls": 0}
+        for name, least in bounds.items():
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"--{name.replace('_', '-')} is a number from {least}, not {value}")

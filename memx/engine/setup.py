@@ -145,9 +145,11 @@ def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunS
                 raise UsageError(f"run {run.run_id} used --adapter-option {name}, which the store does not keep", hint)
             options[name] = given.adapter_options[name]
     base_url = settings.base_url
-    if HIDDEN in base_url:
+    if base_url == HIDDEN:
         if not given.base_url:
-            raise UsageError(f"run {run.run_id} used a --base-url with a password", "Give it again: --base-url ...")
+            raise UsageError(
+                f"run {run.run_id} used a --base-url with a password or key", "Give it again: --base-url ..."
+            )
         base_url = given.base_url
     return run.run_id, replace(settings, adapter_options=options, base_url=base_url), run.manifest
 

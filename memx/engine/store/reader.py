@@ -353,8 +353,8 @@ class Store:
         return {turn.turn_id: turn for session in self.sessions(run_id, case_id) for turn in session.turns}
 
     def done_questions(self, run_id: str) -> set[str]:
-        """Ids of the questions whose trace needs no second asking on resume: all but ERRORs."""
-        sql = "SELECT question_id FROM traces WHERE run_id = ? AND outcome <> 'ERROR'"
+        """Ids of the questions that a resumed run need not ask again: nothing failed when they were asked."""
+        sql = "SELECT question_id FROM traces WHERE run_id = ? AND outcome <> 'ERROR' AND error IS NULL"
         return {row["question_id"] for row in self.query(sql, [run_id])}
 
     def has_errors(self, run_id: str) -> bool:

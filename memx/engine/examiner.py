@@ -1,0 +1,92 @@
+"""From a candidate to a verdict and, where it fails, a diagnosis: the last steps of a question, run or re-judged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from memx.diagnose.contract import Embed, History
+from memx.diagnose.diagnoser import Diagnoser
+from memx.engine.judges.contract import Judge, JudgeItem
+from memx.engine.redaction import redact_text
+from memx.errors import MemxError, ModelError
+from memx.model import Decider, Outcome, StepFailure, Trace, Verdict
+
+UNJUDGED = Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged")
+
+
+class Examiner:
+    """Judges and diagnoses the questions of one case; safe to share between threads.
+
+    Args:
+        history: the case and its snapshots.
+        errata: corrections of the dataset by question id.
+        context_budget: tokens that the candidate could see; None for no limit.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        judge: Judge,
+        *,
+        embed: Embed | None,
+        errata: Mapping[str, Any] | None,
+        context_budget: int | None,
+    ) -> None:
+        self.turns = history.case.turns()
+        self.facts = history.after.by_id()
+        self._judge = judge
+        self._diagnoser = Diagnoser(history, embed=embed, errata=errata, context_budget=context_budget)
+
+    def sources(self, fact_id: str) -> tuple[str, ...]:
+        """Ids of the turns that a stored fact came from, as far as the memory system tells."""
+        fact = self.facts.get(fact_id)
+        return fact.source_turn_ids if fact else ()
+
+    def examine(self, trace: Trace, timings: dict[str, float]) -> Trace:
+        """The trace with a verdict on its candidate, and a diagnosis where that is FAIL.
+
+        A judge model that fails for good leaves it UNJUDGED, with the step and message.
+        """
+        assert trace.candidate is not None
+        bare = replace(trace, verdict=UNJUDGED, diagnosis=None, error=None)
+        evidence = tuple(self.turns[i] for i in trace.question.evidence if i in self.turns)
+        sources = {item.fact_id: self.sources(item.fact_id) for item in trace.top}
+        try:
+            with timed(timings, "judge"):
+                verdict = self._judge.judge(JudgeItem(trace.question, trace.candidate, evidence, trace.top, sources))
+        except ModelError as error:
+            return unjudged(bare, "judge", error)
+        judged = replace(bare, verdict=verdict)
+        if verdict.outcome is not Outcome.FAIL:
+            return judged
+        with timed(timings, "diagnose"):
+            found = self._diagnoser.diagnose(trace.question, trace.retrieved, trace.top_k, trace.candidate, verdict)
+        return replace(judged, diagnosis=found)
+
+
+def unjudged(trace: Trace, step: str, error: ModelError) -> Trace:
+    """The trace without a verdict, because a model failed in ``step``."""
+    found = failure(step, error)
+    verdict = Verdict(Outcome.UNJUDGED, Decider.MEMX, f"{step} failed: {found.message}")
+    return replace(trace, verdict=verdict, error=found)
+
+
+def failure(step: str, error: BaseException) -> StepFailure:
+    """What broke, with keys and tokens left out."""
+    if isinstance(error, MemxError):
+        return StepFailure(step, redact_text(error.message), type(error).__name__, redact_text(error.hint))
+    return StepFailure(step, redact_text(str(error)) or "no message", type(error).__name__)
+
+
+@contextmanager
+def timed(timings: dict[str, float], step: str) -> Iterator[None]:
+    """Adds the milliseconds spent inside to ``timings[step]``."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        timings[step] = timings.get(step, 0.0) + (time.perf_counter() - started) * 1000
