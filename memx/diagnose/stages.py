@@ -127,9 +127,11 @@ def _conflict(case: Gathered, notes: list[str]) -> Decision | None:
         if not seen_old and not seen_new and not told:
             notes.append(f"{old.fact_id} and {current.fact_id} disagree and both are active; neither came back")
             continue
+        rank = case.place.get(current.fact_id)
+        elsewhere = f"the current one has {f'rank {rank}' if rank else 'no rank'}"
         came = {
             (True, True): "both came back",
-            (True, False): "only the outdated one came back",
+            (True, False): f"only the outdated one came back, {elsewhere}",
             (False, True): "only the current one came back",
             (False, False): "neither came back",
         }[seen_old, seen_new]
@@ -140,6 +142,8 @@ def _conflict(case: Gathered, notes: list[str]) -> Decision | None:
         )
         sure = {"annotated": 0.95, "linked": 0.95, "copy": 0.9, "statement": 0.75}[rival.kind]
         sure = min(0.97, sure + 0.05) if told else sure
+        if not seen_new and not told:
+            sure -= 0.15  # that the search left the current one out would explain the failure as well
         facts = [_role(current, "expected"), _role(old, "conflicting")]
         rests = tuple(trail for trail in case.trails if trail.piece.turn_id == rival.piece.turn_id)
         rule = None if rival.kind == "annotated" else DecidedBy.TEXT
@@ -254,7 +258,8 @@ def _retrieval(case: Gathered) -> Decision | None:
         return Decision(Stage.RETRIEVAL, Cause.PARTLY_RETRIEVED, why, 0.95, case.trails, None, facts, missing)
     if missing:
         if any(trail.rank for trail in missing):
-            why = f"the needed facts were found, but below the top {case.top_k}: {_ranked(missing, case)}"
+            some = "the needed facts were" if all(trail.rank for trail in missing) else "some of the needed facts were"
+            why = f"{some} found, but below the top {case.top_k}: {_ranked(missing, case)}"
             return Decision(Stage.RETRIEVAL, Cause.RANKED_BELOW_K, why, 0.95, missing, None, facts, missing)
         depth = len(case.retrieved)
         why = f"stored and active, but not among the {depth} facts that the query brought: {_ranked(missing, case)}"

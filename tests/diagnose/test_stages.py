@@ -211,3 +211,22 @@ def test_used_and_span_tell_what_the_answer_took() -> None:
 
 def test_every_cause_belongs_to_its_stage() -> None:
     assert sorted(cause for causes in CAUSES_OF.values() for cause in causes) == sorted(Cause)
+
+
+def test_a_contradiction_that_the_answer_should_have_pointed_out() -> None:
+    gold = "You said two contradictory things about the choir's day: Thursday and Monday. Which is right?"
+    asked = ask("On which day does the choir rehearse?", gold, "a3", "b4")
+    facts = verbatim()
+    seen = rows(facts["a3"], facts["b4"])
+    assert diagnose(asked, facts.values(), seen, answer="On Monday").cause is Cause.BOTH_ACTIVE
+    assert diagnose(asked, facts.values(), rows(*OTHERS), answer="On Monday").stage is Stage.RETRIEVAL
+    pointed_out = diagnose(asked, facts.values(), seen, answer="That is contradictory: Thursday, and later Monday.")
+    assert pointed_out.cause is Cause.JUDGE_DOUBTFUL
+
+
+def test_an_abstention_follows_its_evidence_and_is_less_sure() -> None:
+    asked = ask("What is the name of Ines's dog?", "Not mentioned", "a4", abstention=True, metadata={"trap": "Pixel"})
+    facts = verbatim()
+    found = diagnose(asked, facts.values(), rows(facts["a4"]), answer="Pixel")
+    assert found.cause is Cause.SYNTHESIS and "refusal" in found.why
+    assert found.confidence < diagnose(DOGS, facts.values(), rows(facts["a4"]), answer="Rex").confidence
