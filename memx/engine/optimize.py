@@ -43,7 +43,7 @@ def learn_from_run(store: Store, run: RunRow, *, step_size: float = 0.02, seed: 
 
 def write_weights(lesson: Lesson, path: Path) -> None:
     """Write the learned weights where ``--adapter-option weights=PATH`` reads them."""
-    values = {**lesson.after.values, "redundancy": lesson.after.redundancy}
+    values = {**lesson.after.values, "novelty": lesson.after.novelty}
     write_atomically(path, iter([json.dumps(values, indent=2) + "\n"]))
 
 

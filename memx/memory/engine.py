@@ -200,7 +200,7 @@ class MemoryEngine:
         if self.ranks and built is not None:
             candidates = {position for found in sources.rankings.values() for position, _ in found}
             ranked = ranking.rank(query, built, candidates, self.weights, limit)
-            weights = {**self.weights.values, ranking.REDUNDANCY: -self.weights.redundancy}
+            weights = {**self.weights.values, ranking.NOVELTY: self.weights.novelty}
             notes = {"ranking": {"weights": weights, "mmr": dict(ranked.mmr)}}
             order = [(one.position, one.final_score) for one in ranked.ranked]
             return order, {one.position: one.signals for one in ranked.ranked}, notes

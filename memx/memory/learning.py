@@ -62,7 +62,7 @@ def learn_weights(
     step_size: float = 0.02,
     steps: int = 100,
 ) -> Lesson:
-    """Learn on ``train`` and report on both; ``start`` is left as it is, and so is its redundancy.
+    """Learn on ``train`` and report on both; ``start`` is left as it is, and so is its weight of novelty.
 
     Args:
         step_size: the most that a weight moves in one step, as a share of its size.
@@ -91,7 +91,7 @@ def learn_weights(
         loss, _ = _loss(weights, known)
         if loss < lowest:
             lowest, best = loss, weights
-    after = Weights({name: round(float(value), 4) for name, value in zip(names, best, strict=True)}, start.redundancy)
+    after = Weights({name: round(float(value), 4) for name, value in zip(names, best, strict=True)}, start.novelty)
     return Lesson(
         start,
         after,

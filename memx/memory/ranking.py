@@ -1,8 +1,8 @@
 """The ranking pipeline of mode ``full``: signals to a score, MMR against repetition, the finalizer.
 
 MMR (Carbonell and Goldstein 1998) picks, one by one, the candidate with the highest
-``score - redundancy_weight * max cosine with what is picked``, which orders as their
-``lambda * relevance - (1 - lambda) * similarity`` does with ``redundancy_weight = (1 - lambda) / lambda``.
+``score - weight * max cosine with what is picked``, which orders as their
+``lambda * relevance - (1 - lambda) * similarity`` does with ``weight = (1 - lambda) / lambda``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 #: MMR orders this many of the best candidates.
 MMR_POOL = 60
-REDUNDANCY = "redundancy"
+#: The signal that MMR adds: 1 less the highest cosine with what is picked already.
+NOVELTY = "novelty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +49,14 @@ class Ranking:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What one unit of each signal is worth; ``redundancy`` is taken off.
+    """What one unit of each signal is worth; ``novelty`` is MMR's.
 
     Raises:
         UsageError: a name that is no signal, or a value that is no finite number.
     """
 
     values: Mapping[str, float] = field(default_factory=dict)
-    redundancy: float = 2.0
+    novelty: float = 2.0
 
     def __post_init__(self) -> None:
         known = default_weights()
@@ -70,8 +71,8 @@ class Weights:
 def rank(query: Query, features: Features, candidates: Iterable[int], weights: Weights, limit: int) -> Ranking:
     """The best ``limit`` of the candidates by weighted signals and MMR.
 
-    ``score`` is the weighted sum, ``mmr_score`` that less the redundancy, ``final_score = exp(mmr_score - best)``: the
-    odds against the first.
+    ``score`` is the weighted sum, ``mmr_score = score - weight * (1 - novelty)`` and ``final_score`` the odds against the
+    first, ``exp(mmr_score - its mmr_score)``.
     """
     import numpy as np
 
@@ -83,17 +84,17 @@ def rank(query: Query, features: Features, candidates: Iterable[int], weights: W
     order = np.argsort(-score, kind="stable")
     pool = order[: max(MMR_POOL, limit)]
     vectors = query.indexes.dense.rows(positions[pool].tolist()) if query.indexes.embedded else None
-    picked, redundancy = _mmr(score[pool], vectors, weights.redundancy, limit)
+    picked, novelty = _mmr(score[pool], vectors, weights.novelty, limit)
     ranked: list[Ranked] = []
     best = 0.0
     shown = np.stack([*values.values(), score])[:, pool].T.tolist()
-    for place, repeated in zip(picked, redundancy, strict=True):
+    for place, new in zip(picked, novelty, strict=True):
         *parts, total = shown[place]
-        mmr_score = total - weights.redundancy * repeated
+        mmr_score = total - weights.novelty * (1 - new)
         best = mmr_score if not ranked else best
         final = math.exp(mmr_score - best)
         signals = dict(zip(values, parts, strict=True))
-        signals |= {REDUNDANCY: repeated, "score": total, "mmr_score": mmr_score, "final_score": final}
+        signals |= {NOVELTY: new, "score": total, "mmr_score": mmr_score, "final_score": final}
         ranked.append(Ranked(int(positions[pool[place]]), final, signals, place + 1))
     moves = [abs(now - one.rank_before_mmr) for now, one in enumerate(ranked, start=1)]
     mmr = {"moved": sum(1 for move in moves if move), "largest_move": max(moves, default=0), "pool": len(pool)}
@@ -101,20 +102,20 @@ def rank(query: Query, features: Features, candidates: Iterable[int], weights: W
 
 
 def _mmr(score: Doubles, vectors: Floats | None, weight: float, limit: int) -> tuple[list[int], list[float]]:
-    """The first ``limit`` indexes in the order picked, each with its redundancy then; scores come best first."""
+    """The first ``limit`` indexes in the order picked, each with its novelty then; scores come best first."""
     import numpy as np
 
     if vectors is None or weight <= 0:
         picked = list(range(min(limit, len(score))))
-        return picked, [0.0] * len(picked)
+        return picked, [1.0] * len(picked)
     left = score.copy()
     similar = np.zeros(len(score), dtype=np.float64)
-    picked, redundancy = [], []
+    picked, novelty = [], []
     for _ in range(min(limit, len(score))):
         best = int(np.argmax(left - weight * similar))
         picked.append(best)
-        redundancy.append(float(similar[best]))
+        novelty.append(1.0 - float(similar[best]))
         left[best] = -np.inf
         # One product per pick: cheaper than all pairs at once, for which BLAS would wake its threads.
         np.maximum(similar, vectors @ vectors[best], out=similar)
-    return picked, redundancy
+    return picked, novelty

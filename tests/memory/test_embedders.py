@@ -117,9 +117,9 @@ def st_model() -> str:
 
 def test_sentence_transformers_and_the_default_agree() -> None:
     torch_model = embedder_named(f"st:{st_model()}")
-    texts = ["Ana: I adopted a beagle called Pretzel.", "When did they move to Lisbon?", "", "word " * 1000]
+    texts = ["Ana: I adopted a beagle called Pretzel.", "When did they move to Lisbon?", "We walked and talked. " * 200]
     vectors = torch_model.embed(texts)
-    assert vectors.shape == (4, 384)
+    assert vectors.shape == (3, 384)
     assert torch_model.signature.dimension == 384 and len(torch_model.signature.sha256) == 64
     assert ((vectors * minilm().embed(texts)).sum(axis=1) > 0.998).all()
 

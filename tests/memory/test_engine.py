@@ -117,21 +117,21 @@ def test_score_of_full_is_the_weighted_sum_and_order_follows_mmr() -> None:
     for hit in recall.hits:
         assert names <= set(hit.signals)
         assert hit.signals["score"] == pytest.approx(sum(weights[name] * hit.signals[name] for name in names), rel=1e-5)
-        penalty = weights["redundancy"] * hit.signals["redundancy"]
-        assert hit.signals["mmr_score"] == pytest.approx(hit.signals["score"] + penalty, rel=1e-5)
+        penalty = weights["novelty"] * (1 - hit.signals["novelty"])
+        assert hit.signals["mmr_score"] == pytest.approx(hit.signals["score"] - penalty, rel=1e-5)
     scores = [hit.signals["mmr_score"] for hit in recall.hits]
     assert scores == sorted(scores, reverse=True)
     assert recall.hits[0].score == 1.0 and all(0 < hit.score <= 1 for hit in recall.hits)
 
 
 def test_mmr_sets_a_repetition_back() -> None:
-    engine = MemoryEngine(HashedWords(), "full", weights=Weights(redundancy=50.0))
+    engine = MemoryEngine(HashedWords(), "full", weights=Weights(novelty=50.0))
     texts = ["The red boat sails to the island.", "The red boat sails to the island.", "A boat was painted green."]
     engine.insert_batch([Memory(f"m{i}", text) for i, text in enumerate(texts)])
     recall = engine.recall("Where does the red boat sail?", 3)
     assert [hit.memory.memory_id for hit in recall.hits] == ["m0", "m2", "m1"]
     assert recall.diagnostics["ranking"]["mmr"]["moved"] == 2
-    engine.weights = Weights(redundancy=0.0)
+    engine.weights = Weights(novelty=0.0)
     assert found(engine, "Where does the red boat sail?") == ["m0", "m1", "m2"]
 
 

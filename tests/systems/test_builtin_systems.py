@@ -138,10 +138,10 @@ def test_option_that_cannot_be_used_is_one_clear_error(options: dict[str, object
 
 def test_weights_come_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "weights.json"
-    path.write_text('{"semantic": 0, "token": 2.5, "redundancy": 0}')
+    path.write_text('{"semantic": 0, "token": 2.5, "novelty": 0}')
     result = filled("local", mode="full", weights=str(path)).query("beagle", "e", 2)
     weights = result.declared["ranking"]["weights"]
-    assert weights["semantic"] == 0 and weights["token"] == 2.5 and weights["redundancy"] == 0
+    assert weights["semantic"] == 0 and weights["token"] == 2.5 and weights["novelty"] == 0
     for broken in ("[1]", "{", '{"semantic": "much"}', '{"other": 1}'):
         path.write_text(broken)
         with pytest.raises(MemxError):

@@ -16,7 +16,7 @@ from memx.memory.embedders import embedder_named
 from memx.memory.embedding import Embedder
 from memx.memory.embedding_cache import CachedEmbedder
 from memx.memory.engine import MODES, Hit, MemoryEngine
-from memx.memory.ranking import REDUNDANCY, Weights
+from memx.memory.ranking import NOVELTY, Weights
 from memx.memory.rows import Memory
 from memx.model import QueryResult, Retrieved, Session, Snapshot
 
@@ -163,7 +163,7 @@ class LocalMemory(MemoryAdapter):
 
 
 def read_weights(path: Path) -> Weights:
-    """Signal weights from a JSON file: a flat object of numbers; ``redundancy`` among them is MMR's.
+    """Signal weights from a JSON file: a flat object of numbers; ``novelty`` among them is MMR's.
 
     Raises:
         InputError: the file is missing, no JSON, or no object.
@@ -177,10 +177,10 @@ def read_weights(path: Path) -> Weights:
         raise InputError(f"is no JSON: {error}", 'Give an object such as {"semantic": 6.5}.', path=path) from None
     if not isinstance(values, dict):
         raise InputError("is no JSON object", 'Give an object such as {"semantic": 6.5}.', path=path)
-    redundancy = values.pop(REDUNDANCY, Weights().redundancy)
-    if isinstance(redundancy, bool) or not isinstance(redundancy, int | float):
-        raise UsageError(f"the weight of {REDUNDANCY} is no number: {redundancy!r}")
-    return Weights(values, float(redundancy))
+    novelty = values.pop(NOVELTY, Weights().novelty)
+    if isinstance(novelty, bool) or not isinstance(novelty, int | float):
+        raise UsageError(f"the weight of {NOVELTY} is no number: {novelty!r}")
+    return Weights(values, float(novelty))
 
 
 def _typed(name: str, value: Any, default: Any) -> Any:
