@@ -71,8 +71,8 @@ class Weights:
 def rank(query: Query, features: Features, candidates: Iterable[int], weights: Weights, limit: int) -> Ranking:
     """The best ``limit`` of the candidates by weighted signals and MMR.
 
-    ``score`` is the weighted sum, ``mmr_score = score - weight * (1 - novelty)`` and ``final_score`` the odds against the
-    first, ``exp(mmr_score - its mmr_score)``.
+    ``score`` is the weighted sum, ``mmr_score = score - weight * (1 - novelty)``, and ``final_score`` the odds against
+    the first: ``exp(mmr_score - its mmr_score)``.
     """
     import numpy as np
 

@@ -114,7 +114,7 @@ def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: 
     assert code == 0 and "held out" in err and not (tmp_path / "weights.json").exists()
     call("run", *small)
     learned = json.loads((tmp_path / "weights.json").read_text())
-    assert "semantic" in learned and "redundancy" in learned
+    assert "semantic" in learned and "novelty" in learned
     weights = f"weights={tmp_path / 'weights.json'}"
     assert call("run", *small[:-1], "--adapter-option", weights)[0] == 0
     assert call("run", "--dataset", "tests.engine.worlds:Small", "--optimize")[0] == 2
@@ -129,3 +129,12 @@ def test_probes_say_which_change_turns_a_failure(two_runs: tuple[memx.Run, memx.
     assert call("probe", better.run_id)[0] == 2
     code, _, err = call("probe", worse.run_id, "--question", "case-0:q0")
     assert code == 2 and "Only a FAIL" in err
+
+
+def test_a_judge_is_audited_by_planted_answers(call: Call) -> None:
+    code, out, _ = call("calibrate", "--judge", "offline", "--seed", "0", "--limit", "40")
+    assert code == 0
+    rows = {line[2:36].strip(): line for line in out.splitlines()}
+    assert rows["gold as it is"].split()[4] == "100.0"
+    assert float(rows["another question's gold"].split("%")[0].split()[-1]) < 20
+    assert "false accepts" in out
