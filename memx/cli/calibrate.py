@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from memx.cli.options import pairs
+from memx.cli.options import directory_option, pairs
+
+if TYPE_CHECKING:
+    from memx.adapters.contract import Dataset
 
 
 @click.command(name="calibrate", short_help="Plant known faults and measure how often diagnosis is right.")
@@ -22,14 +26,22 @@ from memx.cli.options import pairs
     help="What the perfect store keeps: verbatim turns (the default), extracted facts, or both.",
 )
 @click.option("--without-provenance", is_flag=True, help="The store does not tell which turn a fact came from.")
+@click.option("--judge", "judge_name", metavar="MODEL|offline", help="Audit this judge instead, by planted answers.")
+@click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint, for --judge MODEL.")
+@click.option("--limit", type=int, metavar="N", help="With --judge: plant answers for N questions, drawn at random.")
 @click.option("--faults", type=int, metavar="N", help="At most N faults per seed.")
 @click.option("--seed", "seeds", type=int, multiple=True, default=[0, 1, 2], show_default=True)
+@directory_option
 def command(
     dataset: str,
     source: Path | None,
     options: tuple[str, ...],
     stores: tuple[str, ...],
     without_provenance: bool,
+    judge_name: str | None,
+    base_url: str,
+    limit: int | None,
+    directory: Path,
     faults: int | None,
     seeds: tuple[int, ...],
 ) -> None:
@@ -38,6 +50,28 @@ def command(
     from memx.diagnose.calibrate import calibrate
 
     opened = open_dataset(dataset, source, **pairs(options, "--dataset-option"))
+    if judge_name is not None:
+        _audit(opened, judge_name, base_url, limit, seeds, directory)
+        return
     for store in stores:
         report = calibrate(opened, store=store, provenance=not without_provenance, seeds=seeds, faults=faults)
         click.echo(report.text() + "\n")
+
+
+def _audit(
+    dataset: Dataset, name: str, base_url: str, limit: int | None, seeds: tuple[int, ...], directory: Path
+) -> None:
+    import threading
+
+    from memx.cli.main import say
+    from memx.engine.judges.audit import audit_judge
+    from memx.engine.roles import build_judge, build_models
+    from memx.engine.settings import RunSettings
+
+    settings = RunSettings(judge_model=name, base_url=base_url)
+    models = build_models(settings, directory, threading.Event(), lambda event: say(f"memx: {event}"))
+    judge = build_judge(settings, models, dataset.info.name)
+    judge.preflight()
+    for seed in seeds:
+        audit = audit_judge(judge, dataset, seed=seed, limit=limit, concurrency=settings.model_concurrency)
+        click.echo(audit.text() + "\n")
