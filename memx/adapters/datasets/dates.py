@@ -52,7 +52,7 @@ def iso_time(text: str) -> datetime:
 
 
 def _match(pattern: re.Pattern[str], text: str, form: str) -> tuple[str, ...]:
-    found = pattern.fullmatch(" ".join(text.split()))
+    found = pattern.fullmatch(text) or pattern.fullmatch(" ".join(text.split()))
     if found is None:
         raise ValueError(form)
     return found.groups()

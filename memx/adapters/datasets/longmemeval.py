@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, islice, repeat
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -244,20 +245,26 @@ def _sound_turns(histories: list[Any], times: list[datetime]) -> _Turns | None:
     """
     try:
         rows = list(chain.from_iterable(histories))
-        roles, contents = [row["role"] for row in rows], [row["content"] for row in rows]
+        roles, contents = list(map(itemgetter("role"), rows)), list(map(itemgetter("content"), rows))
     except (KeyError, TypeError):
         return None
     if {*map(type, roles), *map(type, contents)} != {str} or not all(contents) or any(map(str.isspace, contents)):
         return None
     sizes = list(map(len, histories))
-    turn_ids = [f"S{number}:{n}" for number, size in enumerate(sizes, 1) for n in range(1, size + 1)]
-    turns = [object.__new__(Turn) for _ in rows]
+    numbers = list(map(str, range(1, max(sizes) + 1)))
+    turn_ids: list[str] = []
+    evidence: list[str] = []
+    for number, (session, size) in enumerate(zip(histories, sizes, strict=True), 1):
+        prefix = f"S{number}:"
+        turn_ids += map(prefix.__add__, numbers[:size])
+        if size and max(map(len, session)) > 2:
+            evidence += [f"{prefix}{n}" for n, row in enumerate(session, 1) if row.get("has_answer")]
+    turns: list[Turn] = list(map(object.__new__, repeat(Turn, len(rows))))
     at = chain.from_iterable(map(repeat, times, sizes))
     columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, at, [{} for _ in rows])
     for fill, values in zip(_SETTERS, columns, strict=True):
         deque(map(fill, turns, values), maxlen=0)
     left = iter(turns)
-    evidence = [turn_id for turn_id, row in zip(turn_ids, rows, strict=True) if row.get("has_answer")]
     return [tuple(islice(left, size)) for size in sizes], evidence
 
 

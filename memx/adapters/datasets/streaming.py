@@ -143,7 +143,8 @@ class _Reader:
                 # orjson takes no NaN and no half surrogate pair; keys given twice it lets pass.
                 value = orjson.loads(raw)
                 # In JSON text a quote and a colon end a key, save where the quote is an escaped part of a text.
-                if self.count_keys(value) == raw.count(b'":') - raw.count(b'\\":'):
+                keys, colons = self.count_keys(value), raw.count(b'":')
+                if keys == colons or keys == colons - raw.count(b'\\":'):
                     self.start = end
                     return Element(index, value, False)
             except (orjson.JSONDecodeError, TypeError, KeyError, AttributeError):
