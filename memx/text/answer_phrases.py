@@ -12,11 +12,12 @@ from memx.text.polarity import Stance, stance
 from memx.text.sentences import sentence_at
 from memx.text.words import words
 
-# Shares of a gold answer that must be said; a "half" lies between its neighbours so that a tie does not decide.
+# Shares of a gold answer that must be said; each lies beside its fraction, so that a tie is no matter of rounding.
 _NAMES = 0.75  # nearly all of a list of names: each is a fact of its own
 _MOST = 0.55  # more than half of another list, or of a word or two
-_HALF = 0.5  # half of a phrase of three to five words
-_LONG = 0.33  # a third of a longer one: the longer a gold answer, the more of it is explanation
+_HALF = 0.45  # half of a phrase of three to five words
+_LONG_LIST = 0.3  # a third of a list of more than five words
+_LONG = 0.25  # a quarter of a longer phrase: the longer a gold answer, the more of it is explanation
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
 # "Various friends", "a few musical performances": the answer opens with how many, and tells none.
@@ -55,7 +56,7 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
 
 
 def _lacks_full_name(question: str, gold: str, answer: str) -> bool:
-    """True when the gold answer gives someone's or something's name of two words or more, and the answer no part of it."""
+    """True when the gold answer gives a name of two words or more, and the answer no part of it."""
     asked, told = set(words(question)), set(words(answer))
     names = [set(words(name.text)) for name in names_in(gold) if " " in name.text and name.text[-1].isalpha()]
     new = [name for name in names if not asked & name]
@@ -78,7 +79,7 @@ def _needed(best: Coverage, gold: str) -> float:
     if best.listed and all(_OPENING.sub("", item)[:1].isupper() for item in items(gold)):
         return _NAMES
     if best.weighty > 5:
-        return _LONG
+        return _LONG_LIST if best.listed else _LONG
     return _MOST if best.listed or best.weighty <= 2 else _HALF
 
 
