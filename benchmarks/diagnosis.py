@@ -27,6 +27,7 @@ def main() -> None:
     options.add_argument("--chosen-on", action="store_true", help="the conversations that the constants were chosen on")
     options.add_argument("--full", action="store_true", help="confusion matrix and recall of every store")
     options.add_argument("--lossy", action="store_true", help="use extracted facts also where they lack what is asked")
+    options.add_argument("--faults", type=int, default=800, help="per seed and store")
     arguments = options.parse_args()
     dataset = Locomo.load(shared_data() / "data" / "locomo10.json")
     ids = [case.case_id for case in dataset.cases()]
@@ -37,7 +38,13 @@ def main() -> None:
     for provenance in (True, False):
         for kind in StoreKind:
             report = calibrate(
-                dataset, store=kind, provenance=provenance, seeds=SEEDS, cases=part, lossy=arguments.lossy
+                dataset,
+                store=kind,
+                provenance=provenance,
+                seeds=SEEDS,
+                faults=arguments.faults,
+                cases=part,
+                lossy=arguments.lossy,
             )
             weak = sorted((right / count, cause) for cause, (right, count) in report.cause_recall().items())[:3]
             told = ", ".join(f"{cause} {recall:.2f}" for recall, cause in weak)

@@ -34,7 +34,7 @@ _HALF_ABOUT = 0.5
 _MOSTLY_ABOUT = 0.8
 _FROM_TURN = 0.8  # share of a long fact's turn that must stand in it
 _VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
-_SAME_MEANING = 0.62  # cosine of a paraphrase
+_SAME_MEANING = 0.7  # cosine of a paraphrase
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,16 @@ class FactIndex:
     Attributes:
         by_turn: facts by the turn that their provenance names.
         unsourced: facts whose provenance names no turn of the case.
-        by_term: facts by the words they have.
+        facts: all of them.
+        by_term: positions in ``facts`` by the words they have.
         by_text: links by turn that the wording of unsourced facts makes.
         sessions: the session that brought each fact, by fact id, as far as known.
     """
 
     by_turn: Mapping[str, list[Fact]]
     unsourced: tuple[Fact, ...]
-    by_term: Mapping[str, list[Fact]]
+    facts: tuple[Fact, ...]
+    by_term: Mapping[str, list[int]]
     by_text: dict[str, list[_Link]] = field(default_factory=dict)
     sessions: Mapping[str, str] = field(default_factory=dict)
 
@@ -126,31 +128,32 @@ class Ladder:
         """
         sessions = sessions or {}
         by_turn: dict[str, list[Fact]] = defaultdict(list)
-        by_term: dict[str, list[Fact]] = defaultdict(list)
+        by_term: dict[str, list[int]] = defaultdict(list)
         unsourced = []
-        for fact in facts:
+        facts = tuple(facts)
+        for position, fact in enumerate(facts):
             named = [one for one in dict.fromkeys(fact.source_turn_ids) if one in self._turns]
             for one in named:
                 by_turn[one].append(fact)
             if not named:
                 unsourced.append(fact)
             for one in self.lexicon.read(fact.content).terms:
-                by_term[one].append(fact)
-        index = FactIndex(by_turn, tuple(unsourced), by_term, sessions=sessions)
+                by_term[one].append(position)
+        index = FactIndex(by_turn, tuple(unsourced), facts, by_term, sessions=sessions)
         for fact in unsourced:
             for turn_id, score, ratio in self._turns_of(fact, sessions.get(fact.fact_id)):
                 index.by_text.setdefault(turn_id, []).append(_Link(fact, score, ratio))
         return index
 
-    def carriage(self, piece: Piece, facts: Sequence[Fact], index: FactIndex) -> Carriage:
+    def carriage(self, piece: Piece, index: FactIndex) -> Carriage:
         """The facts that carry a piece."""
         if piece.turn is None:
-            return self._by_gold(piece, facts)
+            return self._by_gold(piece, index.facts)
         found = self._sort(piece, index.by_turn.get(piece.turn_id, ()), DecidedBy.PROVENANCE)
         if found.carriers:
             return found
         rarest = min(piece.detail.said.terms, key=lambda one: len(index.by_term.get(one, ())), default=None)
-        near = facts if rarest is None else index.by_term.get(rarest, ())
+        near = index.facts if rarest is None else [index.facts[one] for one in index.by_term.get(rarest, ())]
         copies = [fact for fact in near if self._repeats(piece, fact)]
         by_copy = self._sort(piece, copies, DecidedBy.TEXT)
         if by_copy.carriers:

@@ -14,7 +14,7 @@ from itertools import compress
 from typing import Any
 
 from memx.diagnose.answers import read_answer
-from memx.diagnose.carriers import Carriage, FactIndex, Ladder, sessions_of_facts
+from memx.diagnose.carriers import Carriage, Ladder, sessions_of_facts
 from memx.diagnose.contract import Embed, History
 from memx.diagnose.findings import Finding, retrieval_findings, store_findings
 from memx.diagnose.near_miss import near_misses
@@ -84,11 +84,10 @@ class Diagnoser:
         self._facts: tuple[Fact, ...] = tuple(history.after.by_id().values())
         self._by_id = {fact.fact_id: fact for fact in self._facts}
         self._index = self._ladder.index(self._facts, sessions_of_facts(history))
-        self._rivals = Rivals(self._facts, self._ladder)
+        self._rivals = Rivals(self._index, self._ladder)
         self._events = timeline(history)
         self._undoing = [event for event in self._events if event.kind in (EventKind.REWRITTEN, EventKind.LOST)]
-        self._old_facts = tuple(event.old for event in self._undoing if event.old)
-        self._old_index = self._ladder.index(self._old_facts)
+        self._old_index = self._ladder.index(event.old for event in self._undoing if event.old)
         self._store_findings = store_findings(history)
         self._said_at = {fact.fact_id: self._time_of(fact) for fact in self._facts}
 
@@ -123,8 +122,8 @@ class Diagnoser:
     ) -> Diagnosis:
         erratum = self._errata.get(question.question_id)
         needed = needed_pieces(question, self._turns, self._session_of, self._lexicon, erratum)
-        facts, index, strangers = self._store_with(retrieved)
-        carriages = [self._carriage(piece, facts, index, strangers) for piece in needed.pieces]
+        strangers = self._strangers(retrieved)
+        carriages = [self._carriage(piece, strangers) for piece in needed.pieces]
         # A part of the gold that neither a turn nor a fact states is inferred; nothing can be said about its way.
         told = [
             piece.turn is not None or bool(carriage.carriers)
@@ -138,7 +137,7 @@ class Diagnoser:
             for piece, carriage in zip(needed.pieces, carriages, strict=True)
         )
         answer = read_answer(question, needed.gold, candidate, self._lexicon)
-        rivals = self._rivals.of(question, needed, carriages, index, answer) if needed.pieces else []
+        rivals = self._rivals.of(question, needed, carriages, answer) if needed.pieces else []
         place = dict(ranks(retrieved))
         rivals.sort(key=lambda rival: (place.get(rival.fact.fact_id, 10**9), rival.kind, rival.fact.content))
         gathered = Gathered(
@@ -162,8 +161,8 @@ class Diagnoser:
         findings = [*self._store_findings, *retrieval_findings(retrieved, self._by_id.keys())]
         return self._record(decision, gathered, misses, findings, retrieved)
 
-    def _store_with(self, retrieved: Sequence[Retrieved]) -> tuple[tuple[Fact, ...], FactIndex, tuple[Fact, ...]]:
-        """The store, and the facts that only the search shows: ids or content that the export lacks."""
+    def _strangers(self, retrieved: Sequence[Retrieved]) -> tuple[Fact, ...]:
+        """The facts that only the search shows: ids or content that the export lacks."""
         strangers: dict[str, Fact] = {}
         for row in retrieved:
             known = self._by_id.get(row.fact_id)
@@ -177,13 +176,13 @@ class Diagnoser:
                 )
             else:
                 strangers[row.fact_id] = Fact(row.fact_id, row.content, source_turn_ids=sources)
-        return self._facts, self._index, tuple(strangers.values())
+        return tuple(strangers.values())
 
-    def _carriage(self, piece: Piece, facts: Sequence[Fact], index: FactIndex, strangers: tuple[Fact, ...]) -> Carriage:
-        stored = self._ladder.carriage(piece, facts, index)
+    def _carriage(self, piece: Piece, strangers: tuple[Fact, ...]) -> Carriage:
+        stored = self._ladder.carriage(piece, self._index)
         if not strangers:
             return stored
-        shown = self._ladder.carriage(piece, strangers, self._ladder.index(strangers))
+        shown = self._ladder.carriage(piece, self._ladder.index(strangers))
         if not shown.carriers:
             return stored if stored.carriers or not shown.lost else shown
         ids = {fact.fact_id for fact in shown.carriers}
@@ -198,7 +197,7 @@ class Diagnoser:
         for trail in trails:
             if trail.stored:
                 continue
-            carrying = self._ladder.carriage(trail.piece, self._old_facts, self._old_index).carriers
+            carrying = self._ladder.carriage(trail.piece, self._old_index).carriers
             ids = {id(fact) for fact in carrying}
             last = next((event for event in reversed(self._undoing) if id(event.old) in ids), None)
             if last:

@@ -82,7 +82,8 @@ def circular(facts: Sequence[Fact]) -> tuple[str, ...]:
     """The ids of one circle of supersedes links, its first repeated at the end; empty when there is none."""
     links: dict[str, tuple[str, ...]] = {}
     for fact in facts:
-        links.setdefault(fact.fact_id, fact.supersedes)
+        if fact.supersedes:
+            links.setdefault(fact.fact_id, fact.supersedes)
     done: set[str] = set()
     for start in links:
         path: list[str] = []

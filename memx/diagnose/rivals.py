@@ -56,15 +56,12 @@ class Rival:
 class Rivals:
     """Looks for rivals in one store; built once per store."""
 
-    def __init__(self, facts: Sequence[Fact], ladder: Ladder) -> None:
-        self._facts = facts
+    def __init__(self, index: FactIndex, ladder: Ladder) -> None:
+        self._index = index
+        self._facts = facts = index.facts
         self._ladder = ladder
         self._lexicon: Lexicon = ladder.lexicon
         self._by_id = {fact.fact_id: fact for fact in reversed(facts)}
-        self._postings: dict[str, list[int]] = defaultdict(list)
-        for position, fact in enumerate(facts):
-            for one in self._lexicon.read(fact.content).terms:
-                self._postings[one].append(position)
         #: Supersedes links whose two facts are both active.
         self._links = [
             (fact, self._by_id[old])
@@ -77,9 +74,7 @@ class Rivals:
             for old in fact.supersedes:
                 self._replaced_by[old].append(fact)
 
-    def of(
-        self, question: Question, needed: Needed, carriages: Sequence[Carriage], index: FactIndex, answer: Answer
-    ) -> list[Rival]:
+    def of(self, question: Question, needed: Needed, carriages: Sequence[Carriage], answer: Answer) -> list[Rival]:
         """The rivals of every carried piece, active and retired ones."""
         carrying = {fact.fact_id for carriage in carriages for fact in carriage.carriers}
         same_text = {self._plain(fact) for carriage in carriages for fact in carriage.carriers}
@@ -95,7 +90,7 @@ class Rivals:
         for piece, carriage in pairs:
             current = carriage.carriers[0]
             stating = not piece.detail.empty or all(other.detail.empty for other, _ in pairs)
-            for old in self._annotated(needed, index) if stating else ():
+            for old in self._annotated(needed) if stating else ():
                 if old.fact_id not in carrying or not self._holds(piece, old):
                     add(old, current, piece, "annotated")
             for carrier in carriage.carriers:
@@ -121,8 +116,8 @@ class Rivals:
 
     # ----------------------------------------------------------------------------------------------------- kinds
 
-    def _annotated(self, needed: Needed, index: FactIndex) -> list[Fact]:
-        return [fact for stale in needed.stale for fact in self._ladder.carriage(stale, self._facts, index).carriers]
+    def _annotated(self, needed: Needed) -> list[Fact]:
+        return [fact for stale in needed.stale for fact in self._ladder.carriage(stale, self._index).carriers]
 
     def _copies(self, piece: Piece, carrier: Fact, answer: Answer) -> list[Fact]:
         """Facts with the carrier's words but for the asked detail, and other words in its place."""
@@ -211,7 +206,7 @@ class Rivals:
         weights: dict[int, float] = defaultdict(float)
         for one in sorted(terms):
             weight = self._lexicon.weight(frozenset({one}))
-            for position in self._postings.get(one, ()):
+            for position in self._index.by_term.get(one, ()):
                 weights[position] += weight
         return [
             (self._facts[position], weight / whole)
