@@ -123,6 +123,17 @@ def test_gold_whose_words_run_together_is_flagged(tmp_path: Path, gold: str, fou
     assert questions(dataset)[0].gold == gold
 
 
+@pytest.mark.parametrize("captions", ["labelled", "on", "off"])
+@pytest.mark.parametrize(
+    ("gold", "found"), [("a red one on a lake", True), ("a kayak", False), ("bought yesterday", False)]
+)
+def test_answers_that_were_seen_and_not_said_are_flagged(tmp_path: Path, captions: str, gold: str, found: bool) -> None:
+    sample = locomo_sample()
+    sample["qa"][0] = {"question": "Which kayak?", "answer": gold, "evidence": ["D1:1", "D1:2"], "category": 4}
+    dataset = load(tmp_path, sample, captions=captions)
+    assert [quirk.place for quirk in dataset.quirks() if quirk.kind == "image_dependent"] == ["conv-1:q0"] * found
+
+
 BROKEN = [
     (lambda s: s["qa"][2].update(category=9), "conv-1:q2: category: 9 is no category"),
     (lambda s: s["qa"][2].update(category="4"), "conv-1:q2: category: should be a whole number, is a text"),
@@ -198,6 +209,7 @@ def test_the_release_whole(shared_data: Path) -> None:
         "unreadable_evidence": 1,
         "duplicated_evidence": 1,
         "run_together_words": 32,
+        "image_dependent": 37,
     }
     turns = [turn for case in dataset.cases() for session in case.sessions for turn in session.turns]
     assert len(turns) == 5882 and sum("caption" in turn.metadata for turn in turns) == 1226

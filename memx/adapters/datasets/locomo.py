@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from memx.adapters.contract import Dataset, DatasetInfo, Quirk, file_sha256
 from memx.adapters.datasets.dates import locomo_time
+from memx.adapters.datasets.locomo_gold import gold_quirks
 from memx.adapters.datasets.options import flag, refuse_unknown
 from memx.adapters.datasets.reading import Findings, Record, kind_of, read_json
 from memx.errors import InputError, UsageError
@@ -33,11 +34,6 @@ Captions = Literal["on", "off", "labelled"]
 
 _TURN_ID = re.compile(r"D\d+:\d+")
 _LOOSE_TURN_ID = re.compile(r"D:?0*(\d+):0*(\d+)")
-_WORD = re.compile(r"[A-Za-z]+")
-#: A comma with no space behind it, or a day's number grown onto the month.
-_GLUED = re.compile(r"\w+[,;](?:[A-Za-z]\w*|\d{4})|\b\d{1,2}[A-Z][a-z]{2,}")
-#: Small words that the release's authors lost the space before or behind.
-_SMALL = ("his", "with", "of", "them", "and", "about", "the", "how")
 _SESSION = re.compile(r"session_(\d+)")
 _SESSION_TIME = re.compile(r"session_(\d+)_date_time")
 
@@ -114,19 +110,8 @@ class Locomo(Dataset):
         return iter(self._cases)
 
     def quirks(self) -> list[Quirk]:
-        """Every oddity of the file, in the file's order; gold answers whose words run together come last."""
-        return [*self._findings.quirks, *self._run_together()]
-
-    def _run_together(self) -> list[Quirk]:
-        found = []
-        for case in self._cases:
-            said = {word.lower() for turn in case.turns().values() for word in _WORD.findall(turn.content)}
-            for question in case.questions:
-                glued = [*_GLUED.findall(question.gold), *_glued_words(question.gold, said)]
-                if glued:
-                    detail = f"spaces are missing in the gold answer: {', '.join(dict.fromkeys(glued))}"
-                    found.append(Quirk("run_together_words", question.question_id, "flagged", detail))
-        return found
+        """Every oddity of the file, in the file's order; those of gold answers against the conversation come last."""
+        return [*self._findings.quirks, *gold_quirks(self._cases)]
 
     def observations(self, case_id: str) -> tuple[Observation, ...]:
         """The extracted sentences of one conversation in session order; those that cite no turn are left out."""
@@ -319,16 +304,3 @@ class Locomo(Dataset):
         first = asked.setdefault(key, question.question_id)
         if first != question.question_id:
             self._findings.add("repeated_question", question.question_id, "kept", f"asks the same as {first}")
-
-
-def _glued_words(text: str, said: set[str]) -> list[str]:
-    """Words that nobody said, and that are a small word grown together with a word that somebody said."""
-    found = []
-    for word in _WORD.findall(text):
-        lower = word.lower()
-        if lower in said or len(lower) < 6:
-            continue
-        parts = [lower.removeprefix(small) for small in _SMALL] + [lower.removesuffix(small) for small in _SMALL]
-        if any(part != lower and len(part) > 2 and part in said for part in parts):
-            found.append(word)
-    return found
