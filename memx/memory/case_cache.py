@@ -1,8 +1,9 @@
 """A whole indexed memory on disk, to be read back in place of embedding and indexing again.
 
-One directory per history, named by the SHA-256 of its memories: ``memories.sqlite``, ``vectors.faiss``, ``bm25.npz``
-(numbers), ``words.json``, ``extracted.jsonl`` and ``manifest.json``. It is read only when the manifest is of this
-version, names the same dataset, embedding model and dimension, and the SHA-256 of every file. Nothing is unpickled.
+One directory per history, named by the SHA-256 of its memories and by whether attributes were extracted. It holds
+``memories.sqlite``, ``vectors.faiss``, ``bm25.npz`` (numbers), ``words.json``, ``extracted.jsonl`` and
+``manifest.json``, and is read only when the manifest is of this version and names the same dataset, embedding model and
+dimension, and the SHA-256 of every file. Nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ log = logging.getLogger(__name__)
 #: Raised when files or their meaning change; what another version wrote is rebuilt.
 VERSION = 1
 MANIFEST = "manifest.json"
+_said: set[tuple[Path, str]] = set()
 _FILES = ("memories.sqlite", "vectors.faiss", "bm25.npz", "words.json", "extracted.jsonl")
 
 
@@ -44,20 +46,20 @@ class CaseCache:
         self.dataset_sha256 = dataset_sha256
         self.rebuild = rebuild
 
-    def path_of(self, memories: Iterable[Memory]) -> Path:
-        """The directory of a history."""
+    def path_of(self, memories: Iterable[Memory], extraction: str = "full") -> Path:
+        """The directory of a history, of which ``full`` attributes or only ``words`` were extracted."""
         digest = hashlib.sha256()
         for memory in memories:
             parts = [memory.memory_id, memory.text, str(memory.created_at), memory.thread]
             digest.update(json.dumps([*parts, dict(memory.attributes), dict(memory.metadata)]).encode())
-        return self.directory / digest.hexdigest()[:32]
+        return self.directory / f"{digest.hexdigest()[:32]}-{extraction}"
 
     def load(self, engine: MemoryEngine, memories: Sequence[Memory]) -> bool:
         """Fill an empty engine with indexed memories; False when there is no valid cache of them.
 
         One that is there and cannot be used is removed, and a line of the log says why.
         """
-        path = self.path_of(memories)
+        path = self.path_of(memories, _extraction(engine))
         if self.rebuild or not path.is_dir():
             return False
         reason = self._unusable(path, engine)
@@ -68,19 +70,20 @@ class CaseCache:
             # The hashes agree, so whoever wrote the files was at fault; what it was matters less than to go on.
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
-        log.warning("cache %s is rebuilt: %s", path, reason)
+        if (self.directory, reason) not in _said:  # once for all cases of a directory
+            _said.add((self.directory, reason))
+            log.warning("cache of cases %s is rebuilt: %s", path, reason)
         shutil.rmtree(path, ignore_errors=True)
         return False
 
     def save(self, engine: MemoryEngine, memories: Sequence[Memory]) -> None:
         """Write an engine that holds exactly these memories; a disk that is full or read-only leaves no cache."""
-        path = self.path_of(memories)
+        path = self.path_of(memories, _extraction(engine))
         fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
         try:
             fresh.mkdir(parents=True)
             _write(fresh, engine)
             manifest = self._expected(engine) | {
-                "extraction": _extraction(engine),
                 "memories": len(memories),
                 "files": {name: _sha256(fresh / name) for name in _FILES},
             }
@@ -107,8 +110,6 @@ class CaseCache:
             for key, value in self._expected(engine).items():
                 if manifest[key] != value:
                     return f"its {key} is {manifest[key]!r}, not {value!r}"
-            if engine.ranks and manifest["extraction"] != "full":
-                return "it lacks the attributes that ranking needs"
             for name in _FILES:
                 if _sha256(path / name) != manifest["files"][name]:
                     return f"{name} is damaged"

@@ -95,11 +95,12 @@ def test_cache_of_another_version_is_rebuilt_with_a_line(tmp_path: Path, caplog:
     assert "its version is 0" in caplog.text
 
 
-def test_cache_without_attributes_serves_all_modes_but_full(tmp_path: Path) -> None:
+def test_cache_without_attributes_serves_all_modes_but_full(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     indexed(tmp_path, "fusion")
     assert indexed(tmp_path, "dense")[2]
     assert not indexed(tmp_path, "full")[2]
-    assert indexed(tmp_path, "fusion")[2]
+    assert indexed(tmp_path, "fusion")[2] and indexed(tmp_path, "full")[2]
+    assert not caplog.text
 
 
 def test_leftover_of_a_killed_write_is_never_read(tmp_path: Path) -> None:
