@@ -6,6 +6,7 @@ import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -41,6 +42,9 @@ class MemoryAdapter(ABC):
 
     #: Set by the harness after construction: a directory for caches that outlive the run; None when there is none.
     cache_dir: Path | None = None
+
+    #: Set by the harness before each query: when the question is asked, where the dataset says so.
+    asked_at: datetime | None = None
 
     def __init__(self, **options: Any) -> None:  # noqa: B027 - every option of a subclass has a default
         """Accept options given by ``--adapter-option``; a subclass names its own, each with a default."""

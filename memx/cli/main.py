@@ -22,6 +22,7 @@ COMMANDS = {
     "show": ("show", "Print the question table of a run."),
     "show-fact": ("show_fact", "Print the life of one stored fact, session by session."),
     "explain": ("explain", "Print failure mechanisms, near misses and which signal loses."),
+    "report": ("report", "Print retrieval metrics, ranks and timings of runs."),
     "compare": ("compare", "Read two runs of one dataset side by side."),
     "gate": ("compare:gate", "Exit 1 when a run is worse than another, for CI."),
     "measure": ("measure", "Apply a measure to the stored traces of a run."),

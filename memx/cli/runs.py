@@ -60,7 +60,8 @@ def show(run: str | None, directory: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(run_head(found), indent=2))
         return
-    click.echo(summary_text(found, summarize(store, found.run_id, found.summary.get("llm"))))
+    summary = summarize(store, found.run_id, found.summary.get("llm"), found.summary.get("judge"))
+    click.echo(summary_text(found, summary))
     rows = []
     for case in store.cases(found.run_id):
         trouble = f"{case.error.step}: {case.error.message}" if case.error else "; ".join(case.findings)

@@ -43,7 +43,12 @@ class Run:
         store = Store(where)
         try:
             row = store.run(run_id)
-            return cls(row.run_id, where, row.state, summarize(store, row.run_id, row.summary.get("llm")))
+            return cls(
+                row.run_id,
+                where,
+                row.state,
+                summarize(store, row.run_id, row.summary.get("llm"), row.summary.get("judge")),
+            )
         finally:
             store.close()
 

@@ -290,6 +290,7 @@ class CaseRunner:
     def _query(self, adapter: MemoryAdapter, case: _Ingested, question: Question) -> QueryResult:
         top_k = self._shop.settings.top_k
         depth = max(top_k, DEEP_K) if adapter.deep_query else top_k
+        adapter.asked_at = question.asked_at
         if adapter.sees_gold:
             self._call("query", lambda: adapter.show_gold(question))
         answered = self._call("query", lambda: adapter.query(question.text, case.entity_id, depth))

@@ -18,7 +18,7 @@ from memx.engine.events import Listener, QuestionFinished, RunStarted
 from memx.engine.examiner import Examiner
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
-from memx.engine.runner import lazy_embedder, new_run_id
+from memx.engine.runner import judge_stats, lazy_embedder, new_run_id
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import RunRow, Store
 from memx.engine.store.writer import RunWriter
@@ -96,7 +96,7 @@ def rejudge(
     except KeyboardInterrupt:
         stop.set()
         state = "interrupted"
-    summary = summarize(store, writer.run_id, llm_counts() if llm_counts else None)
+    summary = summarize(store, writer.run_id, llm_counts() if llm_counts else None, judge_stats(judge))
     writer.end(state, summary.as_dict())
     write_last_run(store, writer.run_id)
     writer.close()

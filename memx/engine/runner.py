@@ -290,7 +290,7 @@ class Runner:
         store = Store(self._directory)
         try:
             counts = self._parts.llm_counts() if self._parts.llm_counts else None
-            summary = summarize(store, run_id, counts)
+            summary = summarize(store, run_id, counts, judge_stats(self._parts.judge))
             self._writer.end(state, summary.as_dict())
             write_last_run(store, run_id)
             complete = summary.passed + summary.failed > 0 and not store.has_errors(run_id)
@@ -304,6 +304,14 @@ class Runner:
         if self._fatal:
             raise self._fatal[0]
         return Ended(run_id, state, summary, complete)
+
+
+def judge_stats(judge: Judge) -> dict[str, float | None] | None:
+    """How often a judge model agreed with itself, where it was asked more than once."""
+    stats = getattr(judge, "stats", None)
+    if stats is None or (stats.agreement is None and stats.flip_rate is None):
+        return None
+    return {"agreement": stats.agreement, "flip_rate": stats.flip_rate}
 
 
 def new_run_id() -> str:

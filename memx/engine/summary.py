@@ -56,6 +56,7 @@ class Summary:
         stages: FAILs per stage, all five stages named.
         undiagnosed: FAILs without a diagnosis.
         telling: three FAILs that show the commonest mechanisms best.
+        judge: agreement and flip_rate of a judge model that was asked more than once; None otherwise.
         llm: calls, cached, input_tokens, output_tokens, cost.
     """
 
@@ -73,6 +74,7 @@ class Summary:
     telling: tuple[QuestionRow, ...]
     llm: Mapping[str, Any]
     adjusted: Share | None = None
+    judge: Mapping[str, float | None] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The ``summary`` object of ``last_run.json``."""
@@ -89,10 +91,16 @@ class Summary:
             "stages": dict(self.stages),
             "causes": dict(self.causes),
             "llm": dict(self.llm),
+            "judge": None if self.judge is None else dict(self.judge),
         }
 
 
-def summarize(store: Store, run_id: str, llm: Mapping[str, Any] | None = None) -> Summary:
+def summarize(
+    store: Store,
+    run_id: str,
+    llm: Mapping[str, Any] | None = None,
+    judge: Mapping[str, float | None] | None = None,
+) -> Summary:
     """The summary of the traces that a run has stored so far."""
     outcomes = store.facets(run_id, "outcome")
     passed, failed = outcomes.get("PASS", 0), outcomes.get("FAIL", 0)
@@ -118,6 +126,7 @@ def summarize(store: Store, run_id: str, llm: Mapping[str, Any] | None = None) -
         undiagnosed=failed - sum(stages.values()),
         telling=_telling(store, run_id, causes),
         adjusted=_adjusted(store, run_id),
+        judge=judge,
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
 

@@ -53,6 +53,14 @@ def _accuracy(summary: Summary) -> list[str]:
             f"  adjusted  {percent(fixed)}  ({fixed.n} of {fixed.d}), without questions whose gold is disputed"
         )
     lines.append(counts)
+    if summary.judge is not None:
+        stated = {name: value for name, value in summary.judge.items() if value is not None}
+        shown = "  ".join(f"{name.replace('_', ' ')} {value * 100:.1f} %" for name, value in stated.items())
+        lines.append(f"  judge     {shown}")
+    if summary.llm.get("calls") or summary.llm.get("cached"):
+        cost = summary.llm.get("cost")
+        paid = "cost not known" if cost is None else f"{cost:.4f} USD"
+        lines.append(f"  models    {summary.llm['calls']} calls, {summary.llm['cached']} from the cache, {paid}")
     if summary.abstentions and summary.unjudged:
         lines.append(
             f"  {summary.abstentions} questions ask for a refusal; retrieved text cannot refuse, so without an"

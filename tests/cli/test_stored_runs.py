@@ -138,3 +138,13 @@ def test_a_judge_is_audited_by_planted_answers(call: Call) -> None:
     assert rows["gold as it is"].split()[4] == "100.0"
     assert float(rows["another question's gold"].split("%")[0].split()[-1]) < 20
     assert "false accepts" in out
+
+
+def test_report_sums_up_retrieval(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    worse, better = two_runs
+    _, out, _ = call("report", worse.run_id, "--json")
+    found = json.loads(out)
+    assert (found["evaluable"], found["turn"]["recall_any"]["1"]) == (9, pytest.approx(6 / 9))
+    assert found["first_ranks"] == {"not found": 3}
+    _, out, _ = call("report", worse.run_id, better.run_id, "--compare")
+    assert worse.run_id in out and better.run_id in out and "1.000" in out
