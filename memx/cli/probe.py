@@ -7,11 +7,15 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from memx.cli.main import say
 from memx.cli.options import directory_option
+
+if TYPE_CHECKING:
+    from memx.engine.settings import RunSettings
 
 
 @click.command(name="probe", short_help="Ask failed questions again with one thing changed.")
@@ -22,7 +26,7 @@ from memx.cli.options import directory_option
 @click.option("--other-judge", metavar="MODEL|offline", help="A second judge for the probe that changes the judge.")
 @click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint.")
 @click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls.")
-@click.option("--concurrency", type=int, default=4, show_default=True, help="Questions side by side.")
+@click.option("--concurrency", type=int, metavar="N", help="Questions side by side; the run's own by default.")
 @click.option("--yes", is_flag=True, help="Do not ask before models are paid.")
 @directory_option
 def command(
@@ -33,45 +37,68 @@ def command(
     other_judge: str | None,
     base_url: str,
     max_calls: int | None,
-    concurrency: int,
+    concurrency: int | None,
     yes: bool,
     directory: Path,
 ) -> int:
     """Ask failed questions of RUN (the newest by default) again: with the gold evidence alone, with 2k and 4k facts,
     with dates and speakers, without stale facts. The first change that turns FAIL to PASS is the cause.
     """
-    from memx.cli.table import table
-    from memx.diagnose.probes import price, summarize
-    from memx.engine.probing import first_flips, planned, run_probes
-    from memx.engine.roles import build_judge, build_models, build_run_answerer
     from memx.engine.settings import RunSettings
     from memx.engine.store.reader import Store
 
     store = Store(directory)
     found = store.run(run)
+    store.close()
     settings = RunSettings.from_dict(found.settings)
     settings = replace(
         settings,
         answer_model=answer_model or settings.answer_model,
         judge_model=judge_model or settings.judge_model,
         base_url=base_url or settings.base_url,
+        model_concurrency=concurrency or settings.model_concurrency,
         max_calls=max_calls,
     )
-    plans = planned(store, found.run_id, question, other_judge=other_judge is not None)
+    return run_and_print(directory, found.run_id, settings, question=question, other_judge=other_judge, ask=not yes)
+
+
+def run_and_print(
+    directory: Path,
+    run_id: str,
+    settings: RunSettings,
+    *,
+    question: str | None = None,
+    other_judge: str | None = None,
+    ask: bool = False,
+) -> int:
+    """Probe the failed questions of a run and print which change turns each; returns the exit code.
+
+    Args:
+        ask: say the price and wait for a yes before models are paid, where there is a terminal to ask at.
+    """
+    from memx.cli.table import table
+    from memx.diagnose.probes import price, summarize
+    from memx.engine.probing import first_flips, planned, run_probes
+    from memx.engine.roles import build_judge, build_models, build_run_answerer
+    from memx.engine.store.reader import Store
+
+    store = Store(directory)
+    dataset = store.run(run_id).dataset
+    plans = planned(store, run_id, question, other_judge=other_judge is not None)
     store.close()
     answers, verdicts = price(probe for plan in plans for probe in plan.probes)
     asked = [answers * (settings.answer_model not in ("none", "extractive"))]
     asked.append(verdicts * (settings.judge_model != "offline"))
     say(f"memx: {len(plans)} questions, {verdicts} probes, at most {sum(asked)} model calls (cached ones are free)")
-    if sum(asked) and not yes and sys.stdin.isatty():
+    if sum(asked) and ask and sys.stdin.isatty():
         click.confirm("Ask them?", abort=True, err=True)
     stop = threading.Event()
     models = build_models(settings, directory, stop, lambda event: say(f"memx: {getattr(event, 'text', event)}"))
-    judge, answerer = build_judge(settings, models, found.dataset), build_run_answerer(settings, models, found.dataset)
-    second = build_judge(replace(settings, judge_model=other_judge), models, found.dataset) if other_judge else None
+    judge, answerer = build_judge(settings, models, dataset), build_run_answerer(settings, models, dataset)
+    second = build_judge(replace(settings, judge_model=other_judge), models, dataset) if other_judge else None
     judge.preflight()
     answerer.preflight()
-    with ThreadPoolExecutor(concurrency) as pool:
+    with ThreadPoolExecutor(settings.model_concurrency) as pool:
         try:
             done = list(pool.map(lambda plan: run_probes(plan, answerer, judge, second), plans))
         except KeyboardInterrupt:

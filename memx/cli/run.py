@@ -41,6 +41,7 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
 @click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")
 @click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
 @click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
+@click.option("--probe", is_flag=True, help="Then ask the failed questions again with one thing changed (memx probe).")
 @click.option("--optimize", is_flag=True, help="Then learn the built-in memory's signal weights (mode full).")
 @click.option("--dry-run-weights", is_flag=True, help="With --optimize: print the weights, write nothing.")
 @click.option("--step-size", type=float, default=0.02, show_default=True, help="Of --optimize: the most per step.")
@@ -62,6 +63,7 @@ def command(
     question_ids: Path | None,
     judge_prompt: Path | None,
     resume: str | None,
+    probe: bool,
     optimize: bool,
     dry_run_weights: bool,
     step_size: float,
@@ -106,7 +108,12 @@ def command(
         ended = runner.run()
     if optimize and ended.state == "finished":
         _optimize(directory, ended.run_id, step_size, settings.seed, write=not dry_run_weights)
-    return _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
+    code = _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
+    if probe and ended.state == "finished" and ended.summary.failed:
+        from memx.cli.probe import run_and_print
+
+        run_and_print(directory, ended.run_id, runner.settings, ask=True)
+    return code
 
 
 def _optimize(directory: Path, run_id: str, step_size: float, seed: int, *, write: bool) -> None:
