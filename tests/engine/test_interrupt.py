@@ -55,7 +55,7 @@ def test_kill_9_loses_no_finished_question_and_resume_gives_the_same_result(
     process.wait()
     store = Store(tmp_path)
     run = store.run()
-    assert (run.state, run.done) == ("running", 4)
+    assert (run.state, run.done) == ("interrupted", 4)
     resumed = memx.run(directory=tmp_path, resume=run.run_id)
     assert (resumed.state, resumed.summary.questions) == ("finished", 9)
     assert without_times(json.loads((tmp_path / "last_run.json").read_text())) == whole

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
@@ -409,7 +411,7 @@ def _run_row(row: sqlite3.Row) -> RunRow:
     assert started is not None
     return RunRow(
         run_id=row["run_id"],
-        state=row["state"],
+        state=_state(row),
         started_at=started,
         finished_at=codec.parse_time(row["finished_at"]),
         updated_at=codec.parse_time(row["updated_at"]),
@@ -424,6 +426,26 @@ def _run_row(row: sqlite3.Row) -> RunRow:
         summary=codec.loads(row["summary"], {}),
         done=row["done"],
     )
+
+
+def _state(row: sqlite3.Row) -> str:
+    """The stored state; a run that was left ``running`` by a process of this host that is gone was interrupted."""
+    state: str = row["state"]
+    left = state == "running" and row["host"] == socket.gethostname() and not process_alive(row["pid"])
+    return "interrupted" if left else state
+
+
+def process_alive(pid: int | None) -> bool:
+    """True when a process of this host has the id."""
+    if pid is None:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _question_row(values: tuple[Any, ...]) -> QuestionRow:

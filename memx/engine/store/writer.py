@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.engine.store import codec
+from memx.engine.store.reader import process_alive
 from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
 from memx.errors import StoreError
 from memx.model import Case, DiffCounts, Fact, Session, Snapshot, StepFailure, Trace
@@ -88,7 +89,12 @@ class RunWriter:
             if not found:
                 raise StoreError(f"no run '{self.run_id}' is stored here", "memx runs ls shows those that are.")
             run = found[0]
-            if run["state"] == "running" and run["host"] == socket.gethostname() and _alive(run["pid"]):
+            if (
+                run["state"] == "running"
+                and run["host"] == socket.gethostname()
+                and run["pid"] != os.getpid()
+                and process_alive(run["pid"])
+            ):
                 raise StoreError(
                     f"run {self.run_id} is still going (process {run['pid']})", "Wait for it, or stop it first."
                 )
@@ -290,15 +296,3 @@ def _sessions_to_keep(case: Case) -> set[str]:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def _alive(pid: int | None) -> bool:
-    if pid is None or pid == os.getpid():
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
