@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _ASKS_DATE = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|month|date|day|week)\b|\bhow long\b", re.IGNORECASE)
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|old|long|far)\b|\bwhat (?:number|percentage|age)\b", re.IGNORECASE)
+#: Speakers that are called by their part are no names: a question about "user logins" names nobody.
+_PARTS = frozenset(("user", "assistant", "system", "tool"))
 _FIRST_PERSON = frozenset(("i", "me", "my", "mine", "i'm", "i've", "i'd", "i'll"))
 
 
@@ -76,9 +78,25 @@ class Query:
 
     @property
     def vector(self) -> Floats:
-        """The query's unit vector, shape ``(dimension,)``."""
-        vector: Floats = self.once("vector", lambda: self._embed([self.text])[0])
+        """The unit vector of :attr:`topic`, shape ``(dimension,)``."""
+        vector: Floats = self.once("vector", lambda: self._embed([self.topic])[0])
         return vector
+
+    @cached_property
+    def topic(self) -> str:
+        """What the query's vector is of: the text; with features, the text without the speakers it names.
+
+        A speaker's name draws the vector to everything that this speaker said. Who spoke is an attribute, which ranking
+        weighs apart.
+        """
+        if self.indexes.features is None:
+            return self.text
+        names = [value for name, value in self._named(self.indexes.features) if name == "speaker"]
+        if not names:
+            return self.text
+        pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
+        rest = re.sub(rf"(?<!\w)(?:{pattern})(?:['’]s)?(?!\w)", "", self.text, flags=re.IGNORECASE)
+        return " ".join(rest.split()) if words(rest) else self.text
 
     @property
     def semantic(self) -> Floats:
@@ -131,16 +149,23 @@ class Query:
     def attributes(self, features: Features) -> list[tuple[str, str]]:
         """Attributes of the store that the query asks for: a value that it names, when it names no other value of that
         attribute; and, when it names no speaker and says "I" or "my", what the user said."""
-        asked, padded = set(self.words), f" {' '.join(self.words)} "
         named: dict[str, list[tuple[str, str]]] = {}
-        for attribute in features.attributes:
-            name, value = attribute
-            if name != "role" and (value in asked or (" " in value and f" {value} " in padded)):
-                named.setdefault(name, []).append(attribute)
+        for name, value in self._named(features):
+            named.setdefault(name, []).append((name, value))
         found = [attributes[0] for attributes in named.values() if len(attributes) == 1]
-        if "speaker" not in named and asked & _FIRST_PERSON and ("role", "user") in features.attributes:
+        if "speaker" not in named and _FIRST_PERSON & set(self.words) and ("role", "user") in features.attributes:
             found.append(("role", "user"))
         return found
+
+    def _named(self, features: Features) -> list[tuple[str, str]]:
+        """The attributes of the store whose value stands in the query."""
+        plain = [word.removesuffix("'s") for word in self.words]
+        asked, padded = set(plain), f" {' '.join(plain)} "
+        return [
+            (name, value)
+            for name, value in features.attributes
+            if name != "role" and value not in _PARTS and (value in asked or (" " in value and f" {value} " in padded))
+        ]
 
     def entities(self, features: Features) -> list[str]:
         """Names in the query that the store knows as entities."""

@@ -65,13 +65,13 @@ def default_weights() -> dict[str, float]:
     return {found.name: found.weight for found in _REGISTRY.values()}
 
 
-@signal("semantic", 6.7)
+@signal("semantic", 6.8)
 def semantic(query: Query, features: Features) -> Floats:
-    """Cosine of the embeddings."""
+    """Cosine of the text with the query's topic: the query without the speakers it names."""
     return query.semantic
 
 
-@signal("token", 6.6)
+@signal("token", 5.3)
 def token(query: Query, features: Features) -> Floats:
     """BM25 as a share of the most that the query's words can score."""
     return query.token
@@ -116,14 +116,14 @@ def graph(query: Query, features: Features) -> Floats:
     return reached
 
 
-@signal("thread", 7.8)
+@signal("thread", 7.0)
 def thread(query: Query, features: Features) -> Floats:
     """BM25 share of the whole thread that the text stands in, words weighed as in single texts."""
     shares: Floats = features.threads.shares(query.stems)[features.thread]
     return shares
 
 
-@signal("attribute_boost", 5.9)
+@signal("attribute_boost", 6.2)
 def attribute_boost(query: Query, features: Features) -> Floats:
     """What the query asks for by attribute: the speaker, a kind of answer, a time.
 
@@ -156,7 +156,7 @@ def attribute_boost(query: Query, features: Features) -> Floats:
     return total
 
 
-@signal("importance", 6.1)
+@signal("importance", 4.2)
 def importance(query: Query, features: Features) -> Floats:
     """How much a text says, whatever is asked: 0.9 by its fullness for its speaker, 0.1 for being no question."""
     value: Floats = (1 - _QUESTION_PART) * features.fullness + _QUESTION_PART * (1 - features.is_question)

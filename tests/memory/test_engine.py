@@ -317,3 +317,18 @@ def test_batches_threads_and_limits_never_change_the_result(texts: list[list[str
         assert found(engine, " ".join(query), 2) == orders[-1][:2]
     assert orders[0] == orders[1]
     assert set(WORKERS) == {"faiss", "bm25", "fusion", "graph", "phrase", "attribute"}
+
+
+def test_topic_leaves_out_speakers_in_full_only() -> None:
+    engine = filled()
+    indexes = engine.indexes()
+    topics = {
+        "What is Ben's race about, Ana?": "What is race about, ?",
+        "Ben?": "Ben?",
+        "Benjamin's user manual": "Benjamin's user manual",
+    }
+    for text, topic in topics.items():
+        assert Query(text, indexes, engine.embedder.embed).topic == topic
+    plain = MemoryEngine(HashedWords(), "dense")
+    plain.insert_batch(history())
+    assert Query("Ben's race", plain.indexes(), plain.embedder.embed).topic == "Ben's race"
