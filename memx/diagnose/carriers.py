@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from memx.diagnose.contract import Embed, History
@@ -166,6 +167,21 @@ class Ladder:
         by_meaning = self._by_meaning(piece, index)
         lost = found.lost or by_text.lost or by_meaning.lost
         return Carriage(by_meaning.carriers, lost, by_meaning.decided_by, by_meaning.share)
+
+    def short_list(self, piece: Piece, index: FactIndex, length: int) -> list[Fact]:
+        """The facts without provenance that come nearest to a piece: by shared words, then by embedding."""
+        said = piece.detail.said
+        scored = [(overlap(self.lexicon.read(fact.content), said, self.lexicon), fact) for fact in index.unsourced]
+        scored.sort(key=lambda pair: (-pair[0], pair[1].content, pair[1].fact_id))
+        by_words = [fact for share, fact in scored if share > 0]
+        if not self._embed or piece.turn is None:
+            return by_words[:length]
+        says = f"{piece.turn.speaker}: {piece.text}"
+        told = [fact for fact in index.unsourced if fact.content.strip()]
+        vectors = self.vectors([says, *(fact.content for fact in told)])
+        told.sort(key=lambda fact: (-float(vectors[says] @ vectors[fact.content]), fact.content, fact.fact_id))
+        mixed = [fact for pair in zip_longest(by_words[:length], told[:length]) for fact in pair if fact]
+        return list({fact.fact_id: fact for fact in mixed}.values())[:length]
 
     def comes_from(self, piece: Piece, fact: Fact) -> bool:
         """True when provenance, or else the fact's wording, says that it comes from the piece's turn."""

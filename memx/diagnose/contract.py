@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -13,6 +13,13 @@ from memx.model import Case, Snapshot
 
 #: Texts to unit vectors, shape (len(texts), dimension), float32.
 Embed = Callable[[Sequence[str]], "np.ndarray[Any, Any]"]
+
+
+class AsksModel(Protocol):
+    """The last rung of the relevance ladder (:class:`memx.diagnose.model_rung.ModelRung`)."""
+
+    def carrying(self, question: str, speaker: str, said: str, facts: Sequence[str]) -> set[int] | None:
+        """The positions of the facts that carry a turn; None when no model answered."""
 
 
 @dataclass(frozen=True, slots=True)

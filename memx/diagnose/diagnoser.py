@@ -15,7 +15,7 @@ from typing import Any
 
 from memx.diagnose.answers import read_answer
 from memx.diagnose.carriers import Carriage, Ladder, sessions_of_facts
-from memx.diagnose.contract import Embed, History
+from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.findings import Finding, retrieval_findings, store_findings
 from memx.diagnose.near_miss import near_misses
 from memx.diagnose.pieces import Needed, Piece, needed_pieces
@@ -56,6 +56,7 @@ class Diagnoser:
         errata: by question id, what the errata overlay says (see :func:`memx.diagnose.pieces.needed_pieces`).
         context_budget: tokens of retrieved text that the answerer was given; None when it was not limited.
         count_tokens: how the budget was counted; by default four characters are one token.
+        model: asks a model about pieces that nothing else links to a fact; None asks none.
         ladder: of the same case and embedder, when several stores of one case are diagnosed.
 
     Safe to share between threads.
@@ -69,6 +70,7 @@ class Diagnoser:
         errata: Mapping[str, Any] | None = None,
         context_budget: int | None = None,
         count_tokens: CountTokens | None = None,
+        model: AsksModel | None = None,
         ladder: Ladder | None = None,
     ) -> None:
         self._history = history
@@ -76,6 +78,7 @@ class Diagnoser:
         self._budget = context_budget
         self._count_tokens = count_tokens or rough_tokens
         self._embeds = embed is not None
+        self._model = model
         self._lock = threading.Lock()
         self._turns = history.case.turns()
         self._session_of = history.case.session_of()
@@ -124,6 +127,7 @@ class Diagnoser:
         needed = needed_pieces(question, self._turns, self._session_of, self._lexicon, erratum)
         strangers = self._strangers(retrieved)
         carriages = [self._carriage(piece, strangers) for piece in needed.pieces]
+        carriages, calls = self._asked(question, needed, carriages)
         # A part of the gold that neither a turn nor a fact states is inferred; nothing can be said about its way.
         told = [
             piece.turn is not None or bool(carriage.carriers)
@@ -159,7 +163,7 @@ class Diagnoser:
                 question, decision.missing, retrieved, top_k, self._ladder, self._said_at, embedding=self._embeds
             )
         findings = [*self._store_findings, *retrieval_findings(retrieved, self._by_id.keys())]
-        return self._record(decision, gathered, misses, findings, retrieved)
+        return self._record(decision, gathered, misses, findings, calls)
 
     def _strangers(self, retrieved: Sequence[Retrieved]) -> tuple[Fact, ...]:
         """The facts that only the search shows: ids or content that the export lacks."""
@@ -189,6 +193,27 @@ class Diagnoser:
         both = tuple(fact for fact in stored.carriers if fact.fact_id not in ids) + shown.carriers
         return Carriage(both, stored.lost, shown.decided_by if not stored.carriers else stored.decided_by, shown.share)
 
+    def _asked(self, question: Question, needed: Needed, carriages: list[Carriage]) -> tuple[list[Carriage], int]:
+        """The carriages after a model was asked about pieces that nothing carries, and how often it was asked."""
+        if self._model is None or not self._index.unsourced:
+            return carriages, 0
+        from memx.diagnose.model_rung import MOST_CALLS, SHORT_LIST
+
+        calls, found = 0, list(carriages)
+        for position, (piece, carriage) in enumerate(zip(needed.pieces, carriages, strict=True)):
+            if carriage.carriers or carriage.lost or piece.turn is None or calls >= MOST_CALLS:
+                continue
+            listed = self._ladder.short_list(piece, self._index, SHORT_LIST)
+            if not listed:
+                continue
+            texts = [fact.content for fact in listed]
+            calls += 1
+            said = self._model.carrying(question.text, piece.turn.speaker, piece.text, texts)
+            if said is not None:
+                carrying = tuple(sorted((listed[one] for one in said), key=lambda fact: not fact.active))
+                found[position] = Carriage(carrying, (), DecidedBy.MODEL)
+        return found, calls
+
     def _undone(self, trails: Sequence[Trail]) -> dict[str, FactEvent]:
         """For each piece that nothing carries: the event that rewrote or removed the fact which carried it."""
         found: dict[str, FactEvent] = {}
@@ -216,11 +241,11 @@ class Diagnoser:
         gathered: Gathered,
         misses: tuple[NearMiss, ...],
         findings: Sequence[Finding],
-        retrieved: Sequence[Retrieved],
+        calls: int,
     ) -> Diagnosis:
         confidence, reasons = self._confidence(decision, gathered, findings)
         facts = {(fact.fact_id, fact.role): fact for fact in decision.facts}
-        rows = {row.fact_id: row for row in reversed(retrieved)}
+        rows = {row.fact_id: row for row in reversed(gathered.retrieved)}
         for miss in misses:
             row, stored = rows[miss.winner_fact_id], self._by_id.get(miss.winner_fact_id)
             shown = stored or Fact(row.fact_id, row.content)
@@ -234,6 +259,7 @@ class Diagnoser:
             confidence=confidence,
             why=decision.why,
             decided_by=decision.decided_by(),
+            llm_calls=calls,
             evidence=tuple(trail.as_evidence(self._lexicon) for trail in gathered.trails),
             facts=tuple(facts.values()),
             near_misses=misses,
