@@ -49,6 +49,9 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
     wrong = wrong_number(head, answer)
     if wrong:
         return Match(False, wrong)
+    rival = _chooses_other(question, head, answer)
+    if rival:
+        return Match(False, f"the answer puts {rival} first", sure=False)
     if _left_open(question, gold, answer, best):
         return Match(False, f"the answer leaves open whether {', '.join(best.found[:3])} or something else")
     why = f"the answer has {', '.join(best.found[:6])}"
@@ -90,6 +93,32 @@ def _is_part(best: Coverage, needed: float, question: str, gold: str, answer: st
     known = (*content(gold), *content(question))
     told = (content(item) for item in items(answer))
     return all(not item or any(alike(token, mine) for token in item for mine in known) for item in told)
+
+
+def _chooses_other(question: str, gold: str, answer: str) -> str:
+    """The other choice of an "A or B" question, where the answer names it before the gold one; else empty.
+
+    "Between A and B, ..." only repeats the question, so it is not counted.
+    """
+    match = re.search(r"\bor\b", question)
+    if match is None:
+        return ""
+    wanted = content(gold)
+    left, comma = question[: match.start()], question.rfind(",", 0, match.start())
+    before = content(left[comma + 1 :]) if comma >= 0 else content(left)[-1:]
+    after = content(question[match.end() :])[:3]
+    ours, theirs = (sum(any(alike(token, mine) for mine in wanted) for token in side) for side in (before, after))
+    if ours == theirs:
+        return ""
+    rivals = [token for token in (after if ours > theirs else before) if not any(alike(token, mine) for mine in wanted)]
+    start = answer.find(",") + 1 if re.match(r"\W*(?:between|of|out\s+of)\b", answer, re.IGNORECASE) else 0
+    for token in content(answer[start:]):
+        if any(alike(token, mine) for mine in wanted):
+            return ""
+        rival = next((other for other in rivals if other.key == token.key), None)
+        if rival:
+            return rival.text
+    return ""
 
 
 def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:

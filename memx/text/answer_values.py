@@ -20,6 +20,10 @@ _OR_AFTER = re.compile(
     r"(?:\s+\w+){0,3}?[\s,]*\bor\b\s+(?!so\b|more\b|less\b|around\s+then|thereabouts|earlier|later)", re.IGNORECASE
 )
 _OR_BEFORE = re.compile(r"(?<!\bon )\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", re.IGNORECASE)
+_SUM_BEFORE = re.compile(
+    r"(?:\b(?:total(?:s|ed|ing)?|sum)(?:\s+(?:is|was|of|to|cost|amount))*|=|\bso|\bthus|\btherefore)[\s:,]*$", re.I
+)
+_SUM_AFTER = re.compile(r"(?:\s+\w+)?\s+(?:in\s+total|altogether|in\s+all|overall|combined)\b", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
     comparable = [number for number in given if any(_same_kind(gold, number) for gold in wanted)]
     if not comparable:
         return Match(False, f"no number in the answer; {wanted[0].text} was expected")
-    first = comparable[0]
+    first = next((number for number in comparable if _is_total(answer, number)), comparable[0])
     equal = [number for number in comparable if any(_equal(gold, number) for gold in wanted)]
     if first not in equal or not all(any(_equal(gold, number) for number in equal) for gold in wanted):
         return Match(False, f"the answer's number {first.text} is not {wanted[0].text}")
@@ -128,6 +132,11 @@ def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
     if _left_open(answer, first.span, [number.span for number in equal]):
         return Match(False, f"the answer leaves open whether {first.text} or something else")
     return Match(True, f"the answer's number {first.text} is {wanted[0].text}", sure=len(equal) == len(comparable))
+
+
+def _is_total(text: str, number: NumberValue) -> bool:
+    """True when the answer names the number as what its other numbers come to."""
+    return bool(_SUM_BEFORE.search(text, 0, number.span[0]) or _SUM_AFTER.match(text, number.span[1]))
 
 
 def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:

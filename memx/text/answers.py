@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date, datetime
 
 from memx.model import Question
@@ -20,6 +21,9 @@ _YES_NO_QUESTION = re.compile(
     r"(?:n't)?\b",
     re.IGNORECASE,
 )
+_ASIDE = re.compile(r"\s*\(or\s+([^()]+)\)", re.IGNORECASE)
+_ALSO = re.compile(r"\s*(?:is|are|would\s+be)\s+also\s+(?:acceptable|accepted|correct|fine)", re.IGNORECASE)
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
 _LEFT_OPEN = re.compile(
     r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b|.*\bor\s+(?:yes|no)\b", re.IGNORECASE
 )
@@ -56,10 +60,27 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         return _match_stance(question, answer, wanted)
     if opens_with_denial(answer) and not opens_with_denial(gold):
         return Match(False, "the answer only says what it was not")
-    found = _match_content(question, gold, answer, anchor)
+    found = _best(_match_content(question, accepted, answer, anchor) for accepted in _accepted(gold))
     if not found.holds and is_refusal(answer):
         return Match(False, "the answer says that it is not known")
     return found
+
+
+def _accepted(gold: str) -> list[str]:
+    """The answers that a gold answer allows: "7 days. 8 days is also acceptable.", "25 minutes (or 25:00)"."""
+    aside = _ASIDE.search(gold)
+    if aside:
+        return [gold[: aside.start()] + gold[aside.end() :], aside[1]]
+    if not _ALSO.search(gold):
+        return [gold]
+    parts = (gold[slice(*span)] for span in sentence_spans(gold))
+    return [part for part in (_BRACKETS.sub("", _ALSO.sub("", part)).strip(" .") for part in parts) if words(part)]
+
+
+def _best(found: Iterable[Match]) -> Match:
+    """The first match that holds, else the first."""
+    matches = list(found)
+    return next((match for match in matches if match.holds), matches[0])
 
 
 def match_refusal(question: str, answer: str, trap: str = "") -> Match:

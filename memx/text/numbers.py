@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memx.text.words import words
@@ -23,7 +23,7 @@ _BASES: dict[str, dict[str, float]] = {
     "mile": {"mile": 1},
     "foot": {"foot": 1, "feet": 1, "ft": 1, "inch": 1 / 12, "inches": 1 / 12},
     "gram": {"gram": 1, "kg": 1000, "kilogram": 1000, "kilo": 1000},
-    "pound": {"lb": 1},
+    "pound": {"lb": 1, "pound": 1, "ounce": 1 / 16, "oz": 1 / 16},
     "percent": {"percent": 1, "%": 1, "percentage": 1},
     "time": {"time": 1},
 }
@@ -56,6 +56,8 @@ _VAGUE = {"couple": (2, 2), "pair": (2, 2), "dozen": (12, 12), "half a dozen": (
 _CARDINAL = f"(?:{'|'.join(_CARDINALS)})"
 _NUMBER_WORD = rf"(?:{_CARDINAL}|hundred|thousand|million|billion)"
 _NUMBER = re.compile(
+    r"(?<![\w.:])(?P<clock>(?P<hour>\d{1,2}):(?P<minute>[0-5]\d)(?!:?\d)(?:\s?(?P<half_day>[ap])(?:m\b|\.m\.))?"
+    r"|(?P<hour2>\d{1,2})\s?(?P<half_day2>[ap])(?:m\b|\.m\.))|"
     rf"(?P<money>[$€£]\s?)?(?<![\w.'’])(?P<digits>\d{{1,3}}(?:,\d{{3}})+(?:\.\d+)?|\d+(?:\.\d+)?)(?P<ord>st|nd|rd|th)?"
     rf"(?:\s?(?P<scale>hundred|thousand|million|billion|bn|k)\b)?(?![\d])"
     rf"|\b(?P<ordinal>(?:(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)[\s-])?(?:{'|'.join(_ORDINALS)}))\b"
@@ -84,7 +86,9 @@ class NumberValue:
         value: the number as said, its bound left out ("over 100" says 100); the middle of a vague amount.
         unit: ``minute``, ``day``, ``month`` for durations; ``usd``, ``eur``, ``gbp``; ``percent``; a measure such as
             ``metre``; else the stem-like counted word as it stands ("dogs"), or "" at the end of a sentence.
-        kind: ``count``, ``ordinal``, ``money``, ``duration``, ``percentage`` or ``measure``.
+        kind: ``count``, ``ordinal``, ``money``, ``duration``, ``percentage``, ``measure``, or ``clock``: a time of
+            day in minutes, its unit ``12h`` with am or pm, else ``24h``.
+        said: the number itself, before any conversion.
         span: where it stands: ``text[span[0]:span[1]]``, its unit of measure included, a counted word not.
         about: said as "about" or "almost".
         vague: said as "a few" or "several".
@@ -99,6 +103,7 @@ class NumberValue:
     text: str
     about: bool = False
     vague: bool = False
+    said: float = 0.0
 
     def agrees(self, other: NumberValue) -> bool:
         """True when both can mean the same number in the same sense.
@@ -108,7 +113,9 @@ class NumberValue:
         """
         if self.kind != other.kind:
             bare = {self.kind, other.kind} <= {"count", "duration", "measure"} and "" in (self.unit, other.unit)
-            return bare and self._plain() == other._plain()
+            return bare and self.said == other.said
+        if self.kind == "clock" and self.unit != other.unit:  # one of them leaves open which half of the day
+            return self.value % 720 == other.value % 720
         a, b = (self.low, self.high), (other.low, other.high)
         if self.unit != other.unit and self.kind != "count":
             factor = _ACROSS.get((self.unit, other.unit))
@@ -118,10 +125,6 @@ class NumberValue:
             a = (a[0] * factor * (1 - slack), a[1] * factor * (1 + slack))
         room = 0.1 if self.about or other.about else 1e-9
         return a[0] * (1 - room) <= b[1] * (1 + room) and b[0] * (1 - room) <= a[1] * (1 + room)
-
-    def _plain(self) -> str:
-        digits = re.match(r"\D*([\d.,]+)", self.text)
-        return digits[1].strip(".,").replace(",", "") if digits else self.text.split()[0].casefold()
 
 
 _ACROSS = {
@@ -139,11 +142,39 @@ def numbers_in(text: str) -> tuple[NumberValue, ...]:
     lower = text.translate(_LOWER)
     if not _HINT.search(lower):
         return ()
-    return tuple(_read_all(text, lower))
+    return tuple(_joined(text, list(_read_all(text, lower))))
+
+
+def _joined(text: str, values: list[NumberValue]) -> Iterator[NumberValue]:
+    """The values with durations in parts as one: "4 years and 9 months" is 57 months."""
+    while values:
+        value = values.pop(0)
+        while values and value.kind == "duration" == values[0].kind and value.unit == values[0].unit:
+            after = values[0]
+            if not _PART_OF.fullmatch(text, value.span[1], after.span[0]) or after.value >= value.value:
+                break
+            span = (value.span[0], values.pop(0).span[1])
+            value = replace(
+                value,
+                value=value.value + after.value,
+                low=value.low + after.low,
+                high=value.high + after.high,
+                span=span,
+                text=text[slice(*span)],
+            )
+        yield value
+
+
+_PART_OF = re.compile(r"\s*,?\s*(?:and\s+)?", re.IGNORECASE)
 
 
 def _read_all(text: str, lower: str) -> Iterator[NumberValue]:
     for match in _NUMBER.finditer(lower):
+        if match["clock"]:
+            minutes, span = _minutes(match), match.span()
+            unit = "12h" if match["half_day"] or match["half_day2"] else "24h"
+            yield NumberValue(minutes, minutes, minutes, unit, "clock", span, text[slice(*span)], said=minutes)
+            continue
         read = _amount(match)
         if read is None:
             continue
@@ -152,6 +183,7 @@ def _read_all(text: str, lower: str) -> Iterator[NumberValue]:
         end, unit = match.end(), ""
         after = _UNIT.match(lower, end)
         word = after["unit"] if after else ""
+        said = (low + high) / 2
         known = _UNITS.get(word) or _UNITS.get(word.removesuffix("s"))
         currency = _CURRENCY.get((match["money"] or "").strip()) or _CURRENCY.get(word.removesuffix("s"))
         if currency:
@@ -168,12 +200,19 @@ def _read_all(text: str, lower: str) -> Iterator[NumberValue]:
         value = (low + high) / 2
         about, low, high = _bounded(lower[max(0, match.start() - 16) : match.start()], low, high)
         span = (match.start(), end)
-        yield NumberValue(
-            value, low, high, unit, kind, span, text[slice(*span)], about, bool(match["vague"]) and low != high
-        )
+        vague = bool(match["vague"]) and low != high
+        yield NumberValue(value, low, high, unit, kind, span, text[slice(*span)], about, vague, said)
 
 
 _KINDS = {"minute": "duration", "day": "duration", "month": "duration", "percent": "percentage", "time": "count"}
+
+
+def _minutes(match: re.Match[str]) -> float:
+    hour, minute = int(match["hour"] or match["hour2"]), int(match["minute"] or 0)
+    half_day = match["half_day"] or match["half_day2"]
+    if half_day:
+        hour = hour % 12 + (12 if half_day == "p" else 0)
+    return float(hour * 60 + minute)
 
 
 def _amount(match: re.Match[str]) -> tuple[float, float] | None:

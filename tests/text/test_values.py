@@ -12,7 +12,8 @@ from memx.text.numbers import numbers_in
 from memx.text.polarity import Stance, is_refusal, negated, stance
 from memx.text.values import missing_values, values_in
 
-PIECES = """one|hundred|and-five|twenty|first|half|a|dozen|couple|of|days|$|1,200.50|5K|%|3|million|dollars|once|few
+PIECES = """7:45|pm|a.m.|years|one|hundred|and-five|twenty
+|first|half|a|dozen|couple|of|days|$|1,200.50|5K|%|3|million|dollars|once|few
 |about|over|NOT|not|No,|never|Anna's|The|U.S.|O'Neil|–|“Big|"|Fish”|'|;|-|•|1)|and|&|(|]|don't|know|mentioned|but|unclear
 |½|²|٣"""
 texts = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES.split("|")), max_size=14).map(" ".join))
@@ -48,6 +49,13 @@ def test_a_number_in_digits_is_read_with_or_without_thousands_commas(number: int
         ("half a dozen eggs", "6 eggs", True),
         ("a few days", "3 days", True),
         ("over 100 people", "120 people", True),
+        ("4 years and 9 months", "57 months", True),
+        ("7 pm", "19:00", True),
+        ("6:45 a.m.", "6:45", True),
+        ("seventy pounds", "70 lbs", True),
+        ("9 am", "9:30 am", False),
+        ("9 am", "9 pm", False),
+        ("4 years and 9 months", "4 years", False),
         ("19 days", "19 weeks", False),
         ("third", "3", False),
         ("45%", "45", False),
