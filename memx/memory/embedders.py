@@ -31,6 +31,8 @@ def embedder_named(name: str) -> Embedder:
         UsageError: no such kind of embedder.
         EmbeddingError: its package is not installed, or the model cannot be loaded.
     """
+    if name == "minilm":
+        return minilm()
     with _making:
         return _made(name)
 
@@ -38,8 +40,6 @@ def embedder_named(name: str) -> Embedder:
 @lru_cache(maxsize=8)
 def _made(name: str) -> Embedder:
     kind, _, model = name.partition(":")
-    if name == "minilm":
-        return minilm()
     if kind == "st" and model:
         return SentenceTransformersEmbedder(model)
     if kind == "openai" and model:

@@ -158,11 +158,12 @@ _loading = threading.Lock()
 def minilm() -> MiniLM:
     """The process's one MiniLM, loaded at first use; ``minilm().embed`` serves whoever needs a plain function."""
     with _loading:
-        return _minilm()
+        return _minilm(os.getpid())
 
 
 @lru_cache(maxsize=1)
-def _minilm() -> MiniLM:
+def _minilm(process: int) -> MiniLM:
+    # Of this process alone: a forked child has none of the threads that a model loaded before the fork relies on.
     return MiniLM()
 
 

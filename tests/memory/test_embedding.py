@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sqlite3
 import subprocess
 import sys
@@ -145,3 +146,18 @@ def test_directory_that_cannot_be_written_leaves_the_cache_unused(
     with caplog.at_level(logging.WARNING):
         assert CachedEmbedder(Lengths(), blocked / "inside").embed(["one"]).shape == (1, 2)
     assert "not used" in caplog.text
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_forked_child_embeds_too() -> None:
+    code = """
+import os
+from memx.memory.embedding import minilm
+texts = ["text %d " % i * 40 for i in range(12)]
+minilm().embed(texts)
+child = os.fork()
+if not child:
+    os._exit(minilm().embed(texts).shape != (12, 384))
+raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=120, check=False).returncode == 0
