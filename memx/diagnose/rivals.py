@@ -107,10 +107,11 @@ class Rivals:
                 for fact in self._copies(piece, carrier, answer):
                     if fact.fact_id not in carrying and not self._ladder.keeps(piece, fact):
                         add(fact, carrier, piece, "copy")
-        if len(pairs) == 1 and not question.abstention and len(items(needed.gold)) == 1:
-            piece, carriage = pairs[0]
+        if pairs and not question.abstention:
+            piece, carriage = next((pair for pair in pairs if not pair[0].detail.empty), pairs[0])
             against = carriage.carriers[0]
-            for fact in self._statements(question, needed, piece, against, carrying | same_text, answer):
+            one_value = len(pairs) == 1 and len(items(needed.gold)) == 1
+            for fact in self._statements(question, needed, piece, against, carrying | same_text, answer, one_value):
                 add(fact, against, piece, "statement")
         return self._with_links(found.values(), carriages)
 
@@ -162,9 +163,17 @@ class Rivals:
         return not own_word or other_value or answer.takes(fact.content, carrier.content)
 
     def _statements(
-        self, question: Question, needed: Needed, piece: Piece, against: Fact, carrying: set[str], answer: Answer
+        self,
+        question: Question,
+        needed: Needed,
+        piece: Piece,
+        against: Fact,
+        carrying: set[str],
+        answer: Answer,
+        one_value: bool,
     ) -> list[Fact]:
-        """Facts that answer the question's words with another value of the gold's kind."""
+        """Facts that answer the question's words with another value: one that the conversation does not say and the
+        answer took, or, for a question with one value, another of the gold's kind."""
         asked = self._lexicon.read(question.text)
         gold = self._lexicon.read(needed.gold)
         if len(asked.terms - self._lexicon.speakers) < 2:
@@ -177,8 +186,12 @@ class Rivals:
                 continue
             if gold.terms & (read.terms - asked.terms):
                 continue
+            taken = answer.takes(fact.content, against.content)
+            if taken and not self._ladder.says_so(fact):
+                found.append(fact)
+                continue
             # A conversation tells of many events in like words; they disagree where the answer took one for another.
-            if self._ladder.support(fact) >= _SUPPORTED and not answer.takes(fact.content, against.content):
+            if not one_value or (self._ladder.support(fact) >= _SUPPORTED and not taken):
                 continue
             if gold_dates:
                 at = piece.turn.at if piece.turn else None

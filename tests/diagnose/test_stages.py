@@ -230,3 +230,13 @@ def test_an_abstention_follows_its_evidence_and_is_less_sure() -> None:
     found = diagnose(asked, facts.values(), rows(facts["a4"]), answer="Pixel")
     assert found.cause is Cause.SYNTHESIS and "refusal" in found.why
     assert found.confidence < diagnose(DOGS, facts.values(), rows(facts["a4"]), answer="Rex").confidence
+
+
+def test_a_contradicting_statement_in_other_words() -> None:
+    asked = ask("Where does Ines's sister Karin work as a vet?", "Trondheim", "a5")
+    facts = verbatim(provenance=False)
+    planted = Fact("x1", "Karin, the sister of Ines, has her work as a vet down in Kristiansand.")
+    seen = rows(planted, facts["a5"])
+    assert diagnose(asked, [*facts.values(), planted], seen, answer="In Kristiansand").cause is Cause.BOTH_ACTIVE
+    elsewhere = Fact("x2", "Karin, the sister of Ines, has her work as a vet in the city of Trondheim.")
+    assert diagnose(asked, [*facts.values(), elsewhere], seen, answer="In Kristiansand").cause is Cause.SYNTHESIS
