@@ -140,9 +140,11 @@ def _is_total(text: str, number: NumberValue) -> bool:
 
 
 def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
-    return wanted.kind == given.kind or (
-        {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
-    )
+    if wanted.kind == given.kind:
+        return True
+    if given.said == 1 and given.text.lower().startswith(("a ", "an ")):  # "a day" counts nothing
+        return False
+    return {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
 
 
 def _same_unit(one: NumberValue, other: NumberValue) -> bool:

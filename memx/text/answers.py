@@ -9,7 +9,7 @@ from datetime import date, datetime
 from memx.model import Question
 from memx.text.answer_phrases import match_phrase
 from memx.text.answer_values import Match, match_values
-from memx.text.coverage import alike, content, denies
+from memx.text.coverage import alike, content, denies, is_long, on_topic
 from memx.text.polarity import Stance, is_refusal, opens_with_denial, stance
 from memx.text.sentences import sentence_spans
 from memx.text.words import words
@@ -103,11 +103,12 @@ def match_refusal(question: str, answer: str, trap: str = "") -> Match:
 
 
 def _match_content(question: str, gold: str, answer: str, anchor: datetime | date | None) -> Match:
-    return match_values(question, gold, answer, anchor) or match_phrase(question, gold, answer)
+    return match_values(question, gold, on_topic(question, answer), anchor) or match_phrase(question, gold, answer)
 
 
 def _match_stance(question: str, answer: str, wanted: Stance) -> Match:
-    given = stance(answer)
+    first = answer[slice(*sentence_spans(answer)[0])]
+    given = stance(answer) if not is_long(answer) or _on_topic(question, first) else Stance.NONE
     if _LEFT_OPEN.match(answer):
         return Match(False, "the answer leaves open whether yes or no")
     if given is not Stance.NONE:
@@ -116,7 +117,6 @@ def _match_stance(question: str, answer: str, wanted: Stance) -> Match:
         return Match(False, f"the answer says {given.value}, the gold answer {wanted.value}")
     if is_refusal(answer):
         return Match(False, "the answer says that it is not known")
-    first = answer[slice(*sentence_spans(answer)[0])]
     if not _on_topic(question, first):
         return Match(False, "the answer says neither yes nor no to what was asked", sure=False)
     given = Stance.NO if denies(first) or _NO_WORDS.search(first) else Stance.YES

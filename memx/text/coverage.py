@@ -226,6 +226,21 @@ def _glued(long: str, short: str) -> bool:
     return rest != long and len(rest) > 1 and rest in stop_words()
 
 
+def is_long(text: str) -> bool:
+    """True for a text that says more than anyone needs to answer a question."""
+    return len(content(text)) > _LONG
+
+
+def on_topic(question: str, text: str) -> str:
+    """Of a long text the sentences that speak of what was asked, each with its neighbours; a short one whole."""
+    if not is_long(text):
+        return text
+    kept = _on_topic(list(sentence_spans(text)), content(text), question)
+    spans = sentence_spans(text)
+    chosen = {near for i, span in enumerate(spans) if span in kept for near in (i - 1, i, i + 1)}
+    return "".join(text[start:end] for i, (start, end) in enumerate(spans) if i in chosen)
+
+
 def _on_topic(windows: list[tuple[int, int]], said: tuple[Token, ...], question: str) -> list[tuple[int, int]]:
     """Of a long text the windows that speak of what was asked, names left out: they are called out anywhere."""
     about = stems_of(token for token in content(question) if not token.text[0].isupper())
