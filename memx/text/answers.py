@@ -24,6 +24,7 @@ _YES_NO_QUESTION = re.compile(
 _ASIDE = re.compile(r"\s*\(or\s+([^()]+)\)", re.IGNORECASE)
 _ALSO = re.compile(r"\s*(?:is|are|would\s+be)\s+also\s+(?:acceptable|accepted|correct|fine)", re.IGNORECASE)
 _BRACKETS = re.compile(r"\s*\([^()]*\)")
+_FINAL = re.compile(r"\bfinal\s+answer\b\W*(?:is\b\W*)?", re.IGNORECASE)
 _LEFT_OPEN = re.compile(
     r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b|.*\bor\s+(?:yes|no)\b", re.IGNORECASE
 )
@@ -46,7 +47,7 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         question: may be empty; words that it already holds count little in an answer.
         anchor: when the question was asked, for relative dates in the answer.
     """
-    question, gold, answer = _clean(question), _clean(gold), _clean(answer)
+    question, gold, answer = _clean(question), _clean(gold), _final(_clean(answer))
     if not words(answer):
         return Match(False, "no answer was given")
     if not words(gold):
@@ -89,7 +90,7 @@ def match_refusal(question: str, answer: str, trap: str = "") -> Match:
     Args:
         trap: the wrong answer that the question invites.
     """
-    question, answer = _clean(question), _clean(answer)
+    question, answer = _clean(question), _final(_clean(answer))
     if not words(answer):
         return Match(False, "no answer was given")
     if is_refusal(answer):
@@ -128,6 +129,12 @@ def _on_topic(question: str, sentence: str) -> bool:
     asked = [token for token in content(question) if not token.text[0].isupper()] or list(content(question))
     told = content(sentence)
     return sum(any(alike(token, other) for other in told) for token in asked) * 2 >= len(asked)
+
+
+def _final(answer: str) -> str:
+    """What stands behind the last "final answer" of an answer that thinks aloud; else the answer."""
+    marks = list(_FINAL.finditer(answer))
+    return answer[marks[-1].end() :] if marks and words(answer[marks[-1].end() :]) else answer
 
 
 def _clean(text: str) -> str:

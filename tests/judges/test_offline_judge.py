@@ -40,6 +40,7 @@ def judged(
         ("a year", "About a year", "How long did Iva stay?"),
         ("7 days. 8 days (including the last day) is also acceptable.", "8 days ago", "How many days ago was that?"),
         ("25 minutes and 50 seconds (or 25:50)", "Her best time was 25:50.", "What is Iva's best time?"),
+        ("Kelp", "STEP 1: Iva had rice. STEP 2: ... Final answer: kelp", "What did Iva eat?"),
         ("$90", "She paid $20 for tea and $70 for a lamp, $90 in total.", "How much did Iva spend?"),
         ("6:45 AM", "At a quarter to seven, 6:45 am", "When does Iva get up?"),
         # yes and no
