@@ -190,7 +190,7 @@ class MemoryEngine:
             threads, times = [thread for thread, _ in rows], [at for _, at in rows]
             self._features = features.build(self.extracted, threads, times, self.rows.feedback(), self.bm25)
             self._newest = max((at.date() for at in times if at), default=None)
-        return Indexes(self.dense, self.bm25, self.embedded, self._features)
+        return Indexes(self.dense, self.bm25, self.embedded, self._features if self.ranks else None)
 
     def _order(
         self, query: Query, sources: Sources, limit: int

@@ -329,6 +329,5 @@ def test_topic_leaves_out_speakers_in_full_only() -> None:
     }
     for text, topic in topics.items():
         assert Query(text, indexes, engine.embedder.embed).topic == topic
-    plain = MemoryEngine(HashedWords(), "dense")
-    plain.insert_batch(history())
-    assert Query("Ben's race", plain.indexes(), plain.embedder.embed).topic == "Ben's race"
+    engine.mode = "dense"
+    assert Query("Ben's race", engine.indexes(), engine.embedder.embed).topic == "Ben's race"
