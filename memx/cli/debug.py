@@ -24,7 +24,8 @@ def command(question_id: str | None, run_id: str | None, directory: Path, plain:
     With QUESTION_ID, open there: in the newest run that has it, or in RUN. With --plain, or when the output is no
     terminal, print that record, or the first FAIL of the run.
     """
-    if plain or not (sys.stdout.isatty() and sys.stdin.isatty()):
+    # Textual draws on stderr, so all three must be the terminal.
+    if plain or not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         _print(directory, run_id, question_id)
         return
     from memx.tui.app import debug

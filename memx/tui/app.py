@@ -43,7 +43,7 @@ class DebugApp(App[int]):
         config: theme and moved keys.
     """
 
-    CSS_PATH = "app.tcss"
+    CSS_PATH = Path(__file__).with_name("app.tcss")
     TITLE = "memx"
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {*App.COMMANDS, _actions}
     BINDINGS: ClassVar[list[BindingType]] = [

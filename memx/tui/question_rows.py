@@ -70,11 +70,13 @@ def preview(row: QuestionRow, triage: Triage) -> list[Line]:
     lines = [
         Line(shortened(row.question, _PREVIEW), "head"),
         labelled("gold", shortened(row.gold, _PREVIEW) or "(empty)"),
-        labelled("got", "(none)" if row.candidate is None else shortened(row.candidate, 600) or "(empty)"),
         labelled(row.outcome, shortened(row.why, _PREVIEW), OUTCOME_ROLE.get(row.outcome, "text")),
     ]
     if row.cause:
         lines.append(labelled("why", f"{row.stage} > {row.cause}: {shortened(row.reason or '', _PREVIEW)}", "warn"))
+    # Last: a candidate may be all of the retrieved texts.
+    got = "(none)" if row.candidate is None else shortened(row.candidate, 600) or "(empty)"
+    lines.append(labelled("got", got))
     lines.append(labelled("id", row.question_id, "dim"))
     if triage.note:
         lines.append(labelled("note", shortened(triage.note, _PREVIEW)))

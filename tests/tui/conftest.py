@@ -10,6 +10,7 @@ import pytest
 from memx.engine.store.reader import Store
 from memx.tui.app import DebugApp
 from tests.stores import write_run
+from tests.tui.driving import TellingApp
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +38,7 @@ def app_on() -> Iterator[Callable[[Path], DebugApp]]:
     def make(directory: Path) -> DebugApp:
         pair = Store(directory), Store(directory)
         stores.extend(pair)
-        return DebugApp(*pair)
+        return TellingApp(*pair)
 
     yield make
     for store in stores:

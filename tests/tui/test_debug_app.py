@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from textual.pilot import Pilot
 
 from memx.engine.store.writer import delete_run
-from memx.tui.app import DebugApp
 from memx.tui.screens.error import ErrorScreen
 from memx.tui.screens.help import HelpScreen
 from memx.tui.screens.question import QuestionScreen
@@ -20,22 +17,7 @@ from memx.tui.screens.runs import RunsScreen
 from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Rows
 from tests.stores import write_run
-
-AppOn = Callable[[Path], DebugApp]
-
-
-async def press(pilot: Pilot[Any], *keys: str) -> None:
-    """Press keys and wait until what they started is done."""
-    for key in keys:
-        await pilot.press(key)
-        await pilot.app.workers.wait_for_complete()
-        await pilot.pause()
-
-
-def shown(pilot: Pilot[Any]) -> str:
-    """The text on the terminal, line by line."""
-    lines = pilot.app.screen._compositor.render_strips()
-    return "\n".join("".join(segment.text for segment in strip).rstrip() for strip in lines)
+from tests.tui.driving import AppOn, notes, press, shown
 
 
 async def test_the_way_from_runs_to_a_question_and_back(store_dir: Path, app_on: AppOn) -> None:
@@ -127,7 +109,7 @@ async def test_brackets_walk_the_filtered_list_and_the_list_follows(store_dir: P
             ids.append(app.screen.record.key[1])
             await press(pilot, "]")
         assert len(set(ids)) == 5
-        assert [note.message for note in app._notifications] == ["the list ends here"]
+        assert notes(pilot) == "the list ends here"
         await press(pilot, "[", "escape")
         assert app.screen.query_one("#table", Rows).cursor == 3
 

@@ -11,6 +11,7 @@ from textual.binding import BindingType
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
 
 from memx.engine.store.reader import RunRow, Where
 from memx.errors import MemxError
@@ -39,7 +40,7 @@ class BaseScreen(Screen[None]):
     """A screen of the UI. Subclasses name their part of the key list in ``group`` and fill :meth:`body`."""
 
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (SMALLEST[0], "-narrow"), (100, "-wide")]  # noqa: RUF012
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (SMALLEST[1], "-high")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (SMALLEST[1], "-short"), (22, "-high")]  # noqa: RUF012
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("all")]
     #: Names the screen in the help.
     title_words = ""
@@ -78,8 +79,15 @@ class BaseScreen(Screen[None]):
                 shown += [(key, "key", ""), (f" {label}  ", "dim", "")]
             self.query_one("#keys", Bar).show(shown)
             return
-        ranked = sorted(self._footer(), key=lambda pair: pair[0] == "all.back")
-        for action_id, key in [("all.help", "?"), *ranked][:_FOOTER_KEYS]:
+        footer = self._footer()
+        last = [pair for pair in footer if pair[0] == "all.back"]
+        first = [("all.help", "?"), *(pair for pair in footer if pair not in last)][: _FOOTER_KEYS - len(last)]
+        # What has no room is left out whole; the way back always stays.
+        while (
+            len(first) > 1 and sum(len(f"{key} {BY_ID[name].label}  ") for name, key in first + last) > self.size.width
+        ):
+            first.pop()
+        for action_id, key in first + last:
             action = BY_ID[action_id]
             shown += [(key, "key", self._call(action_id)), (f" {action.label}  ", "dim", self._call(action_id))]
         self.query_one("#keys", Bar).show(shown)
@@ -113,7 +121,17 @@ class BaseScreen(Screen[None]):
             self.debug_app.show_error(error)
             return None
 
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A worker that failed in a way nobody foresaw says so instead of leaving an empty screen."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            error = event.worker.error
+            words = error if isinstance(error, MemxError) else MemxError(f"{type(error).__name__}: {error}")
+            self.debug_app.show_error(words)
+
     def on_descendant_focus(self, event: events.DescendantFocus) -> None:
+        self.show_keys()
+
+    def on_resize(self) -> None:
         self.show_keys()
 
     def on_screen_resume(self) -> None:

@@ -30,7 +30,7 @@ TABS: tuple[tuple[str, str], ...] = (
     ("Near misses", "Near"), ("Trace", "Trace"), ("Timeline", "Time"), ("Notes", "Notes"),
 )  # fmt: skip
 #: Characters of a text that a tab shows before ``v`` asks for all.
-_LIMIT = 2_000
+_LIMIT = 800
 
 
 class QuestionScreen(TriageScreen):
@@ -66,6 +66,7 @@ class QuestionScreen(TriageScreen):
         self.give_focus(self.query_one("#page"))
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._draw_head()
 
     def _load(self) -> None:

@@ -103,6 +103,7 @@ class QuestionsScreen(TriageScreen):
         self.crumb([listing.run.run_id, listing.name], "   ".join(words))
 
     def on_resize(self) -> None:
+        super().on_resize()
         self._say_where()
 
     def on_rows_moved(self, message: Rows.Moved) -> None:

@@ -148,11 +148,7 @@ def score(run: RunRow) -> str:
 
 def about(run: RunRow) -> list[Line]:
     """What the pane under the list says of a run."""
-    settings = "  ".join(f"{name} {value}" for name, value in run.settings.items() if value not in (None, False, ""))
-    lines = [
-        Line(f"{run.run_id}  {run.adapter} on {run.dataset}, judged by {run.judge}", "head"),
-        Line(settings, "dim"),
-    ]
+    lines = [Line(f"{run.run_id}  {run.adapter} on {run.dataset}, judged by {run.judge}", "head")]
     summary = run.summary
     if summary:
         counts = ("passed", "failed", "unjudged", "errors")
@@ -163,7 +159,10 @@ def about(run: RunRow) -> list[Line]:
             lines.append(Line(named, "text", "why  "))
     else:
         lines.append(Line(f"{run.done:,} of {run.question_total or '?'} questions are done", "text"))
-    return lines
+    # What is off, empty or said above already would only hide the rest.
+    said = ("dataset", "adapter", "judge_model")
+    settings = "  ".join(f"{name} {value}" for name, value in run.settings.items() if value and name not in said)
+    return [*lines, Line(settings, "dim")]
 
 
 def _short(when: datetime) -> str:
