@@ -89,6 +89,20 @@ def report(name: str, chosen: Iterable[Pair]) -> None:
     )
 
 
+def report_strict() -> None:
+    """How many real answers ``strict`` judges, and how well."""
+    wrong, judge = wrong_golds(), OfflineJudge(strict=True)
+    agreed = []
+    rows = [json.loads(line) for line in (DATA / "judge_pairs_dev.jsonl").read_text("utf-8").splitlines()]
+    real = [row for row in rows if "|fc" in row["id"] and row["id"].split("|")[0] not in wrong]
+    for row in real:
+        asked = Question("q", "e", row["question"], row["gold"], "")
+        outcome = judge.judge(JudgeItem(asked, Candidate(row["candidate"], CandidateSource.MODEL))).outcome
+        if outcome is not Outcome.UNJUDGED:
+            agreed.append((outcome is Outcome.PASS) == row["label"])
+    print(f"strict: {len(agreed) / len(real):.3f} of real answers judged, accuracy {sum(agreed) / len(agreed):.3f}")
+
+
 # ------------------------------------------------------------------------------------------------------------ stress
 
 
@@ -195,6 +209,7 @@ def main() -> None:
     where += [(name, lambda pair, name=name: pair.category == name) for name in sorted(CATEGORIES.values())]
     for name, picks in where:
         report(name, filter(picks, judged))
+    report_strict()
     for title, conversations in (("conversations 0-4", range(5)), ("conversations 5-9", range(5, 10))):
         print(f"\nstress on {title}: accepted")
         for kind, accepted in stress(conversations, args.seed).items():
