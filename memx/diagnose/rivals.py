@@ -30,6 +30,7 @@ _OWN_FRAME = 0.85  # the same for a fact that comes from the carrier's own turn,
 _FRAME_WORDS = 3  # least words of such a frame, speakers' names aside
 _FRAME_RARITY = 1.5  # least weight of such a frame, in units of the case's rarest word: greetings weigh less
 _ANSWERED_FRAME = 0.5  # share of such a frame that is enough for a fact whose value the answer took
+_ANSWERED_RARITY = 0.6  # least weight of the words it shares, in units of the rarest word
 _NEW = 0.5  # most of a copy's weight that may be new
 _LINKED_ASKED = 0.6  # the same for both facts of a supersedes link
 _SAME_BUT_NOT = 0.85  # share of words, both ways, at which a text with a "not" more denies the other
@@ -133,7 +134,9 @@ class Rivals:
             if read.plain == mine.plain:
                 continue
             # Where the answer took the value of a fact that the conversation does not say, fewer words need to agree.
-            taken = not self._ladder.says_so(fact) and answer.takes(fact.content, carrier.content)
+            shared = self._lexicon.weight(frame & read.terms)
+            telling = shared >= _ANSWERED_RARITY * self._lexicon.rarest and not self._ladder.says_so(fact)
+            taken = telling and answer.takes(fact.content, carrier.content)
             if not (sure and share >= _FRAME) and not taken:
                 continue
             if share < _OWN_FRAME and self._ladder.comes_from(piece, fact):
