@@ -37,7 +37,7 @@ def command(
     from memx.cli.progress import RunProgress
     from memx.cli.table import table
     from memx.engine.rejudge import rejudge
-    from memx.engine.roles import build_judge, build_models
+    from memx.engine.roles import build_judge, build_model_rung, build_models
     from memx.engine.settings import RunSettings
     from memx.engine.store.reader import Store
     from memx.engine.summary_text import summary_text
@@ -61,9 +61,16 @@ def command(
         models = build_models(settings, directory, stop, progress)
         judge = build_judge(settings, models, old.dataset)
         done = rejudge(
-            directory, old.run_id, judge, settings,
-            concurrency=model_concurrency, listener=progress, stop=stop, llm_counts=models.summary,
-        )  # fmt: skip
+            directory,
+            old.run_id,
+            judge,
+            settings,
+            concurrency=model_concurrency,
+            listener=progress,
+            stop=stop,
+            llm_counts=models.summary,
+            model_rung=build_model_rung(settings, models),
+        )
     click.echo(summary_text(store.run(done.run_id), done.summary))
     click.echo(f"\n{len(done.changes)} verdicts changed against {old.run_id}")
     rows = [[c.question_id, f"{c.before} -> {c.after}", c.why] for c in done.changes]

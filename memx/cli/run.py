@@ -32,6 +32,8 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
 @judge_options
 @click.option("--answer-model", default="none", show_default=True, metavar="MODEL|extractive|none",
               help="Who answers from what was retrieved; none judges the retrieved text.")  # fmt: skip
+@click.option("--diagnose-model", default="none", show_default=True, metavar="MODEL|none",
+              help="Who is asked, last, which stored fact carries an evidence turn.")  # fmt: skip
 @click.option("--context-budget", type=int, metavar="TOKENS", help="Tokens of retrieved text the candidate may see.")
 @click.option("--ready-timeout", type=float, default=180.0, show_default=True, metavar="SECONDS",
               help="The longest that one call to the memory system may take.")  # fmt: skip

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from memx.adapters.contract import MemoryAdapter
-from memx.diagnose.contract import Embed, History
+from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diff import diff
 from memx.engine.adapter_checks import checked_result, checked_snapshot
 from memx.engine.adapter_thread import AdapterThread, StepError, Stopped
@@ -63,6 +63,7 @@ class Workshop:
     answerer: Answerer
     embed: Embed | None
     errata: Mapping[str, Any] | None
+    model_rung: AsksModel | None
     namespace: Callable[[Case, int], str]
     listener: Listener
     stop: threading.Event
@@ -211,6 +212,7 @@ class CaseRunner:
             embed=shop.embed,
             errata=shop.errata,
             context_budget=shop.settings.context_budget,
+            model=shop.model_rung,
         )
         return _Ingested(counts, case.session_of(), entity_id, attempt, examiner)
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from memx.diagnose.contract import Embed, History
+from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diagnoser import Diagnoser
 from memx.engine.judges.contract import Judge, JudgeItem
 from memx.engine.redaction import redact_text
@@ -25,6 +25,7 @@ class Examiner:
         history: the case and its snapshots.
         errata: corrections of the dataset by question id.
         context_budget: tokens that the candidate could see; None for no limit.
+        model: the last rung of the relevance ladder; None asks no model.
     """
 
     def __init__(
@@ -35,11 +36,12 @@ class Examiner:
         embed: Embed | None,
         errata: Mapping[str, Any] | None,
         context_budget: int | None,
+        model: AsksModel | None = None,
     ) -> None:
         self.turns = history.case.turns()
         self.facts = history.after.by_id()
         self._judge = judge
-        self._diagnoser = Diagnoser(history, embed=embed, errata=errata, context_budget=context_budget)
+        self._diagnoser = Diagnoser(history, embed=embed, errata=errata, context_budget=context_budget, model=model)
 
     def sources(self, fact_id: str) -> tuple[str, ...]:
         """Ids of the turns that a stored fact came from, as far as the memory system tells."""

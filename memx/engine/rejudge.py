@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.datasets.errata import errata_for
-from memx.diagnose.contract import Embed, History
+from memx.diagnose.contract import AsksModel, Embed, History
 from memx.engine.events import Listener, QuestionFinished, RunStarted
 from memx.engine.examiner import Examiner
 from memx.engine.judges.contract import Judge
@@ -57,6 +57,7 @@ def rejudge(
     listener: Listener = lambda event: None,
     stop: threading.Event | None = None,
     llm_counts: Any = None,
+    model_rung: AsksModel | None = None,
 ) -> Rejudged:
     """Judge the stored candidates of a run again.
 
@@ -82,7 +83,7 @@ def rejudge(
     try:
         position = 0
         for traces in _by_case(store, old.run_id):
-            examiner = _examiner(store, old, traces, judge, embed)
+            examiner = _examiner(store, old, traces, judge, embed, model_rung)
             results = _side_by_side(examiner, traces, concurrency, stop)
             for trace, again in zip(traces, results, strict=True):
                 writer.write_trace(again, position)
@@ -113,7 +114,9 @@ def _side_by_side(examiner: Examiner, traces: Sequence[Trace], workers: int, sto
             raise
 
 
-def _examiner(store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed) -> Examiner:
+def _examiner(
+    store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed, model: AsksModel | None
+) -> Examiner:
     """The examiner of one case, from what the store kept of it."""
     first = traces[0]
     sessions = tuple(store.sessions(run.run_id, first.case_id))
@@ -124,6 +127,7 @@ def _examiner(store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, 
         embed=embed,
         errata=errata_for(run.dataset, run.manifest.get("dataset", {}).get("version", "")),
         context_budget=run.settings.get("context_budget"),
+        model=model,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from pathlib import Path
 
+from memx.diagnose.model_rung import ModelRung
 from memx.engine.answers import Answerer, build_answerer
 from memx.engine.events import Listener, Notice
 from memx.engine.judges.contract import Judge
@@ -47,6 +48,19 @@ def build_judge(settings: RunSettings, models: Models, dataset_name: str) -> Jud
         confirm_fails=settings.confirm_fails,
         prompt_file=Path(settings.judge_prompt) if settings.judge_prompt else None,
     )
+
+
+def build_model_rung(settings: RunSettings, models: Models) -> ModelRung | None:
+    """The model that ``--diagnose-model`` names, asked only where no cheaper rung links a piece; checked here.
+
+    Raises:
+        ModelError: it cannot be asked.
+    """
+    if settings.diagnose_model in ("", "none"):
+        return None
+    llm = models.llm(settings.diagnose_model)
+    llm.preflight()
+    return ModelRung(llm)
 
 
 def build_run_answerer(settings: RunSettings, models: Models, dataset_name: str) -> Answerer:

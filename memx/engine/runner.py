@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
-from memx.diagnose.contract import Embed
+from memx.diagnose.contract import AsksModel, Embed
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
 from memx.engine.answers.model import ModelAnswerer
@@ -49,6 +49,7 @@ class Parts:
     total: int | None
     slice_reasons: tuple[str, ...] = ()
     errata: Mapping[str, Any] | None = None
+    model_rung: AsksModel | None = None
     llm_counts: Callable[[], Mapping[str, Any]] | None = None
 
 
@@ -260,6 +261,7 @@ class Runner:
             answerer=self._parts.answerer,
             embed=lazy_embedder(cache),
             errata=self._parts.errata,
+            model_rung=self._parts.model_rung,
             namespace=self._namespace,
             listener=self._tell,
             stop=self._stop,
@@ -268,7 +270,9 @@ class Runner:
 
     def _model_pool(self) -> ThreadPoolExecutor | None:
         """Threads for answers and verdicts, so that one case's questions are asked of a model side by side."""
-        if self._parts.judge.decider is not Decider.MODEL and not isinstance(self._parts.answerer, ModelAnswerer):
+        parts = self._parts
+        asks = parts.judge.decider is Decider.MODEL or isinstance(parts.answerer, ModelAnswerer)
+        if not asks and parts.model_rung is None:
             return None
         return ThreadPoolExecutor(self._settings.model_concurrency, thread_name_prefix="models")
 

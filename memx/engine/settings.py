@@ -23,6 +23,7 @@ class RunSettings:
         concurrency: cases side by side.
         model_concurrency: requests to models at once, over all cases and roles.
         snapshots: ``case`` (before and after ingest) or ``session`` (also after each session).
+        diagnose_model: model for the last rung of the relevance ladder; ``none`` asks no model.
         context_budget: tokens of retrieved text that the candidate may see; None for no limit.
         entity_prefix: namespace to use instead of the run's own.
     """
@@ -41,6 +42,7 @@ class RunSettings:
     top_k: int = 10
     judge_model: str = "offline"
     answer_model: str = "none"
+    diagnose_model: str = "none"
     base_url: str = ""
     ready_timeout: float = 180.0
     concurrency: int = 4

@@ -95,7 +95,7 @@ def _parts(
     listener: Listener,
 ) -> Parts:
     from memx.adapters.datasets.errata import errata_for
-    from memx.engine.roles import build_judge, build_models, build_run_answerer
+    from memx.engine.roles import build_judge, build_model_rung, build_models, build_run_answerer
 
     info = dataset.info
     models = build_models(settings, directory, stop, listener)
@@ -107,6 +107,7 @@ def _parts(
         total=total,
         slice_reasons=reasons,
         errata=errata_for(info.name, info.version),
+        model_rung=build_model_rung(settings, models),
         llm_counts=models.summary,
     )
 
