@@ -106,6 +106,8 @@ def _same_time(gold: DateValue, given: DateValue) -> bool:
     if relation is DateRelation.CONTAINS:
         # No more than twice as wide, for a coarser period is no answer; "early August" may be said as August.
         return given.days <= 2 * gold.days + 1 or (gold.unit == "days" and given.unit == "month")
+    if relation is DateRelation.OVERLAPS:
+        return given.days <= 3 * gold.days  # likewise, with room for the part that lies outside
     return True
 
 

@@ -102,7 +102,7 @@ _MONTH_DAY = re.compile(
     rf"(?:,?\s*(?:of\s+|in\s+)?(?P<y>{_YEAR})(?!\d))?"
 )
 _MONTH_YEAR = re.compile(rf"\b(?P<mon>{_MONTH})\.?,?\s*(?:of\s+|in\s+)?(?P<y>{_YEAR})(?!\d)")
-_SEASON_YEAR = re.compile(rf"\b(?P<s>{_SEASON})(?:,?\s*(?:of\s+|in\s+)?|\s+\()(?P<y>{_YEAR})(?!\d)")
+_SEASON_YEAR = re.compile(rf"\b(?P<s>{_SEASON})(?:\s+months)?(?:,?\s*(?:of\s+|in\s+)?|\s+\()(?P<y>{_YEAR})(?!\d)")
 _DECADE = re.compile(r"(?<!\d)(?P<y>(?:19|20)\d0)['’]?s\b")
 _YEAR_ALONE = re.compile(rf"(?<![\w$£€.,/:-])(?P<y>{_YEAR}){_COUNTED}(?!\w)")
 # May, March, April, June and August are also a verb and names: alone they are months after a preposition only.
