@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -82,6 +85,9 @@ class DebugApp(App[int]):
             if question_id is not None:
                 listing.reload()
                 self._push_question(listing, listing.index_of(question_id), question_id)
+        # A polite kill is an end like any other: the terminal is put right first.
+        with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit, 130)
         self.set_interval(_WATCH_S, self.watch_store)
         self.call_after_refresh(self.run_worker, _load_screens, thread=True, exit_on_error=False)
 
