@@ -2,7 +2,7 @@
 
 The constants of the diagnosis were chosen on conversations 1 to 5 of the file; the figures are from 6 to 10.
 
-    python -m benchmarks.diagnosis [--chosen-on] [--full] [--lossy]
+    python -m benchmarks.diagnosis [--chosen-on] [--full] [--lossy] [--stores extracted both] [--provenance no]
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ def main() -> None:
     options.add_argument("--full", action="store_true", help="confusion matrix and recall of every store")
     options.add_argument("--lossy", action="store_true", help="use extracted facts also where they lack what is asked")
     options.add_argument("--faults", type=int, default=800, help="per seed and store")
+    options.add_argument("--stores", nargs="*", type=StoreKind, default=list(StoreKind), help="none: the time alone")
+    options.add_argument("--provenance", choices=["yes", "no"], help="with or without alone")
     arguments = options.parse_args()
     dataset = Locomo.load(shared_data() / "data" / "locomo10.json")
     ids = [case.case_id for case in dataset.cases()]
@@ -35,8 +37,9 @@ def main() -> None:
     print(f"{', '.join(part)}; seeds {SEEDS}")
     print(f"  {'store':<12}{'provenance':<12}{'faults':>8}{'stage':>8}{'macro-F1':>10}{'cause':>8}  weakest causes")
     texts = []
-    for provenance in (True, False):
-        for kind in StoreKind:
+    sides = [arguments.provenance == "yes"] if arguments.provenance else [True, False]
+    for provenance in sides:
+        for kind in arguments.stores:
             report = calibrate(
                 dataset,
                 store=kind,

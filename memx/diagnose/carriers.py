@@ -28,6 +28,7 @@ _OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
 _ALL_BUT = 0.9  # score from which a fact is a turn's text, as good as word for word
 _STRONG = 0.5  # score at which a fact is from the turn whatever of it matters
 _LEAST = 0.25  # score below which a fact is said to come from no turn
+_BEST = 0.97  # share of a fact's best score at which a turn is its best
 _TIE = 0.85  # share of a fact's best score at which another turn is as good
 _NEAR = 0.6  # the same, for a fact that holds the asked detail, or most of what of the turn matters
 _ABOUT = 0.2  # least weighted share of what of the turn matters that a fact from it has
@@ -224,7 +225,7 @@ class Ladder:
         for link in index.by_text.get(piece.turn_id, ()):
             about = self.lexicon.weight(focus & self.lexicon.read(link.fact.content).terms) / weight if weight else 1.0
             if link.ratio >= _TIE and (about >= _ABOUT or link.score >= _STRONG):
-                own.append(link.fact)
+                (own if link.ratio >= _BEST else near).append(link.fact)
             elif link.ratio >= _NEAR:
                 holds = held(piece.detail, link.fact.content, self.lexicon)
                 full = not piece.detail.empty and holds.share >= 0.99
