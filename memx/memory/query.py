@@ -26,6 +26,7 @@ _ASKS_DATE = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|month|date|day|week)
 _ASKS_NUMBER = re.compile(r"\bhow (?:many|much|often|old|long|far)\b|\bwhat (?:number|percentage|age)\b", re.IGNORECASE)
 #: Speakers that are called by their part are no names: a question about "user logins" names nobody.
 _PARTS = frozenset(("user", "assistant", "system", "tool"))
+_MAIN_SPEAKER = 0.2
 _FIRST_PERSON = frozenset(("i", "me", "my", "mine", "i'm", "i've", "i'd", "i'll"))
 
 
@@ -84,14 +85,19 @@ class Query:
 
     @cached_property
     def topic(self) -> str:
-        """What the query's vector is of: the text; with features, the text without the speakers it names.
+        """What the query's vector is of: the text; with features, the text without the main speakers that it names.
 
-        A speaker's name draws the vector to everything that this speaker said. Who spoke is an attribute, which ranking
-        weighs apart.
+        The name of one who said a fifth of all texts or more draws the vector to all of them and tells them apart from
+        none. Who spoke is an attribute, which ranking weighs apart.
         """
-        if self.indexes.features is None:
+        features = self.indexes.features
+        if features is None:
             return self.text
-        names = [value for name, value in self._named(self.indexes.features) if name == "speaker"]
+        names = [
+            value
+            for name, value in self._named(features)
+            if name == "speaker" and len(features.attributes[name, value]) >= _MAIN_SPEAKER * features.size
+        ]
         if not names:
             return self.text
         pattern = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))

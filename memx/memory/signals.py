@@ -67,7 +67,7 @@ def default_weights() -> dict[str, float]:
 
 @signal("semantic", 6.8)
 def semantic(query: Query, features: Features) -> Floats:
-    """Cosine of the text with the query's topic: the query without the speakers it names."""
+    """Cosine of the text with the query's topic: the query without the main speakers it names."""
     return query.semantic
 
 

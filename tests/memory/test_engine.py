@@ -319,7 +319,7 @@ def test_batches_threads_and_limits_never_change_the_result(texts: list[list[str
     assert set(WORKERS) == {"faiss", "bm25", "fusion", "graph", "phrase", "attribute"}
 
 
-def test_topic_leaves_out_speakers_in_full_only() -> None:
+def test_topic_leaves_out_main_speakers_in_full_only() -> None:
     engine = filled()
     indexes = engine.indexes()
     topics = {
@@ -329,5 +329,7 @@ def test_topic_leaves_out_speakers_in_full_only() -> None:
     }
     for text, topic in topics.items():
         assert Query(text, indexes, engine.embedder.embed).topic == topic
-    engine.mode = "dense"
+    engine.insert_batch([Memory(f"c{i}", f"Person {i}: hello", attributes={"speaker": f"p{i}"}) for i in range(40)])
+    assert Query("Ben's race", engine.indexes(), engine.embedder.embed).topic == "Ben's race"
+    engine = filled("dense")
     assert Query("Ben's race", engine.indexes(), engine.embedder.embed).topic == "Ben's race"
