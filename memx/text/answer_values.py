@@ -51,8 +51,9 @@ def wrong_number(gold: str, answer: str) -> str:
 
     Empty when it gives none otherwise. Ordinals and a lone "one" are left to the words around them.
     """
-    given = numbers_in(answer)
-    for wanted in numbers_in(gold):
+    numbers = numbers_in(gold)
+    given = numbers_in(answer) if numbers else ()
+    for wanted in numbers:
         if wanted.kind == "ordinal" or wanted.text.lower() in ("one", "a"):
             continue
         same_things = [number for number in given if number.kind == wanted.kind and _same_unit(number, wanted)]
