@@ -91,10 +91,13 @@ class Bm25Index:
         return total
 
     def shares(self, query: Sequence[str]) -> Scores:
-        """:meth:`scores` as a share, 0..1, of the most that any text could score for the query."""
-        limit = sum(float(self.limits[self.words[word]]) for word in query if word in self.words)
+        """:meth:`scores` as a share, at most 1, of the most that any text could score for the query.
+
+        In a few short texts every word can stand in most of them; its weight is then negative, and so may be a share.
+        """
+        limit = sum(max(0.0, float(self.limits[self.words[word]])) for word in query if word in self.words)
         scores = self.scores(query)
-        return scores / limit if limit > 0 else scores
+        return scores / limit if limit > 0 else scores * 0
 
     def positions(self, word: str) -> Any:
         """Positions of the texts that hold a word, ascending."""
