@@ -153,7 +153,7 @@ def calibrate(
 
     Raises:
         InputError: no question of the dataset has evidence that its store carries.
-        ValueError: the dataset brings no extracted facts.
+        UsageError: the dataset brings no extracted facts.
     """
     store = StoreKind(store)
     wanted = set(cases) if cases is not None else None

@@ -89,7 +89,7 @@ def perfect_store(dataset: Dataset, case: Case, kind: StoreKind) -> PerfectStore
     """The perfect store of a case.
 
     Raises:
-        ValueError: extracted facts are asked for and the dataset brings none.
+        UsageError: extracted facts are asked for and the dataset brings none.
     """
     facts: dict[str, Fact] = {}
     if kind is not StoreKind.EXTRACTED:
@@ -98,9 +98,7 @@ def perfect_store(dataset: Dataset, case: Case, kind: StoreKind) -> PerfectStore
             facts[fact_id] = Fact(fact_id, f"{turn.speaker}: {turn.content}", source_turn_ids=(turn.turn_id,))
     if kind is not StoreKind.VERBATIM:
         if not isinstance(dataset, ExtractedDataset):
-            raise ValueError(
-                f"the dataset {dataset.info.name} brings no extracted facts: only verbatim stores are possible"
-            )
+            raise UsageError(f"the dataset {dataset.info.name} brings no extracted facts", "Use the verbatim store.")
         extracted: tuple[_Extraction, ...] = dataset.observations(case.case_id)
         for number, one in enumerate(extracted):
             facts[f"note-{number}"] = Fact(f"note-{number}", one.text, source_turn_ids=one.turn_ids)
