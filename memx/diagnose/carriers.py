@@ -235,9 +235,11 @@ class Ladder:
         if found.carriers and (found.share >= 0.99 or not near):
             return found
         more = self._sort(piece, near, self._text_rung(near, index))
-        if more.share > found.share or not found.carriers:
-            return Carriage(more.carriers, found.lost, more.decided_by, more.share) if more.carriers else found
-        return found
+        # A fact that is the turn's own and lost the detail outweighs neighbours, unless one of them states the detail.
+        stated = not piece.detail.empty and more.share >= 0.99
+        if not more.carriers or (found.lost and not stated) or (found.carriers and more.share <= found.share):
+            return found
+        return Carriage(more.carriers, found.lost, more.decided_by, more.share)
 
     @staticmethod
     def _text_rung(facts: Sequence[Fact], index: FactIndex) -> DecidedBy:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from memx.adapters.contract import Dataset
+from memx.errors import UsageError
 from memx.model import Case, Fact, FactStatus, Question, Turn
 from memx.text.dates import dates_in
 from memx.text.periods import DateRelation
