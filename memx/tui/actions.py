@@ -91,6 +91,11 @@ ACTIONS: tuple[Action, ...] = (
     Action("question.everything", "z", "everything", "all facts", "Store diff: all changes, or only those that matter"),
 )
 
+#: Actions after which typing goes elsewhere. Their keys are taken by the app before a pane sees them: keys that arrive
+#: in one packet are otherwise handed to the old pane before the first of them has moved the focus.
+AT_ONCE = frozenset(
+    {"questions.filter", "compare.filter", "question.find", "questions.saved", "triage.mark", "all.export"}
+)
 #: Actions that each digit calls with its number; their keys are not to be moved.
 NUMBERED = ("question.tab", "compare.group")
 BY_ID = {action.id: action for action in ACTIONS}
@@ -107,4 +112,12 @@ def _made(action: Action) -> Iterator[Binding]:
         for key in action.keys.split(","):
             yield Binding(key, f"{action.name}({key})", action.label, show=False, id=f"{action.id}_{key}")
         return
-    yield Binding(action.keys, action.name, action.label, show=action.footer, tooltip=action.help, id=action.id)
+    yield Binding(
+        action.keys,
+        action.name,
+        action.label,
+        show=action.footer,
+        tooltip=action.help,
+        id=action.id,
+        priority=action.id in AT_ONCE,
+    )

@@ -106,7 +106,7 @@ class DebugApp(App[int]):
 
     def _freshen(self) -> None:
         """Let the screen on top read again if the store changed since it last did."""
-        if self.screen in self._stale and isinstance(self.screen, BaseScreen):
+        if self.screen in self._stale and isinstance(self.screen, BaseScreen) and self.screen.whole:
             self._stale.discard(self.screen)
             self.screen.data_changed()
 

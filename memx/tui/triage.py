@@ -83,7 +83,7 @@ class TriageScreen(BaseScreen):
     def _keeper(self, question_id: str) -> Callable[[str], None]:
         def keep(text: str) -> None:
             changed = self.attempt(self.debug_app.marks.annotate, self.marked_run(), question_id, text)
-            if changed and self.is_attached:
+            if changed and self.whole:
                 self.debug_app.triage_changed()
                 self.marked()
 

@@ -241,4 +241,4 @@ async def test_a_running_run_is_followed(tmp_path: Path, app_on: AppOn) -> None:
         app.watch_store()
         await press(pilot)
         assert "2 runs" in shown(pilot)
-        assert ">r1" in shown(pilot)
+        assert ">     r1" in shown(pilot)

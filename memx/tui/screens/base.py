@@ -15,7 +15,7 @@ from textual.worker import Worker, WorkerState
 
 from memx.engine.store.reader import RunRow, Where
 from memx.errors import MemxError
-from memx.tui.actions import BY_ID, bindings
+from memx.tui.actions import AT_ONCE, BY_ID, bindings
 from memx.tui.widgets.bars import Bar, Piece
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ T = TypeVar("T")
 #: The smallest terminal that is drawn in: columns and lines.
 SMALLEST = (60, 16)
 _FOOTER_KEYS = 9
+_AT_ONCE_NAMES = frozenset(BY_ID[action_id].name for action_id in AT_ONCE)
 #: What keys do while a filter is typed.
 _TYPING_KEYS = (("tab", "complete"), ("enter", "to the list"), ("esc", "clear"), ("F1", "filter language"))
 #: Key names as they are shown, where Textual's own say less; ASCII, so that every font has them.
@@ -59,9 +60,20 @@ class BaseScreen(Screen[None]):
         yield Bar(id="keys")
         yield Static("terminal too small, need {}x{}".format(*SMALLEST), id="too-small", markup=False)
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that are taken at once are letters again while a line is typed, and wait for the screen to be there."""
+        if not self.is_mounted or (action in _AT_ONCE_NAMES and isinstance(self.focused, Input)):
+            return False
+        return super().check_action(action, parameters)
+
     def body(self) -> ComposeResult:
         """The widgets between bread crumb and keys."""
         yield from ()
+
+    @property
+    def whole(self) -> bool:
+        """True from when the screen is made until it is taken apart: what comes from timers and workers may be late."""
+        return self.is_mounted and len(self.query(Bar)) > 1
 
     def crumb(self, parts: list[str], right: str = "", role: str = "dim") -> None:
         """Say where this is: the way from the runs, and a short text at the right end."""

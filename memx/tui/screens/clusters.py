@@ -83,6 +83,8 @@ class ClustersScreen(BaseScreen):
         self.app.call_from_thread(self._shown, found)
 
     def _shown(self, found: list[Cluster]) -> None:
+        if not self.whole:
+            return
         self.rows = ClusterRows(found)
         table = self.query_one("#table", Rows)
         table.empty = "This run has no diagnosed FAIL."

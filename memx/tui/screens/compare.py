@@ -99,7 +99,7 @@ class CompareScreen(BaseScreen):
         self.debug_app.show_error(error)
 
     def _read_done(self, text: str, rows: list[PairRow], p: float) -> None:
-        if text != self._filter:
+        if text != self._filter or not self.whole:
             return
         self._all = rows
         self.query_one("#fourway", Page).show(four_way(self.a, self.b, rows, p))
@@ -113,7 +113,7 @@ class CompareScreen(BaseScreen):
         table.show(self.rows, cursor)
         if not len(self.rows):
             self.query_one("#about", Page).show([])
-        pieces: list[Piece] = [(" show ", "dim", "")]
+        pieces: list[Piece] = []
         for number, group in enumerate(GROUPS, start=1):
             count = sum(group in ("all", row.group) for row in self._all)
             words = f"{number} {group} {count:,}"
@@ -207,24 +207,25 @@ def four_way(a: RunRow, b: RunRow, rows: list[PairRow], p: float) -> list[Line]:
     score_a = 100 * (count["both pass"] + count["B worse"]) / n if n else 0.0
     score_b = 100 * (count["both pass"] + count["B better"]) / n if n else 0.0
     middle, low, high = difference(count["B worse"], count["B better"], n)
-    chance = "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    chance = "p<0.001" if p < 0.001 else f"p={p:.3f}"
     table = (
-        ("", "B pass", "B fail", f"score  A {score_a:.1f} %  B {score_b:.1f} %  diff {middle:+.1f} pt"),
-        ("A pass", count["both pass"], count["B worse"], f"95 % [{low:+.1f}, {high:+.1f}] pt  McNemar {chance}"),
+        ("", "B pass", "B fail", f"A {score_a:.1f} %  B {score_b:.1f} %  diff {middle:+.1f} pt"),
+        ("A pass", count["both pass"], count["B worse"], f"95 % [{low:+.1f}, {high:+.1f}]  McNemar {chance}"),
         ("A fail", count["B better"], count["both fail"], _shared(a, b)),
     )
     return [
         Line(f"{a.run_id}  {a.adapter}", "text", "A  ", "mark"),
         Line(f"{b.run_id}  {b.adapter}", "text", "B  ", "mark"),
-        *(Line(f"{one:<8}{two:>8}{three:>8}   {words}") for one, two, three, words in table),
+        *(Line(f"{one:<7}{two:>7}{three:>7}  {words}") for one, two, three, words in table),
     ]
 
 
 def _shared(a: RunRow, b: RunRow) -> str:
     """Whether judge, k and seed are the same; a difference is written out in capitals."""
     pairs: list[tuple[str, object, object]] = [("judge", a.judge, b.judge)]
-    pairs += [(name, a.settings.get(name), b.settings.get(name)) for name in ("top_k", "seed")]
-    return "  ".join(f"same {name} {'yes' if one == two else 'NO'}" for name, one, two in pairs)
+    for label, name in (("k", "top_k"), ("seed", "seed")):
+        pairs.append((label, a.settings.get(name), b.settings.get(name)))
+    return "same: " + ", ".join(f"{name} {'yes' if one == two else 'NO'}" for name, one, two in pairs)
 
 
 def _side(outcome: str, cause: str | None) -> str:

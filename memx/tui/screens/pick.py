@@ -84,5 +84,11 @@ class PromptScreen(ModalScreen[str | None]):
         self.query_one("#line", Input).cursor_blink = False
         self.query_one("#line", Input).focus()
 
+    def on_key(self, event: events.Key) -> None:
+        """Letters that were typed before the line had the focus."""
+        line = self.query_one("#line", Input)
+        if self.focused is not line and event.is_printable and event.character:
+            line.insert_text_at_cursor(event.character)
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value)

@@ -94,7 +94,10 @@ class QuestionScreen(TriageScreen):
         trace = self.record.trace
         here = "" if self.index is None else f"   [{self.index + 1:,} of {len(self.listing):,}]"
         rank = self._rank()
-        words = f"{trace.verdict.outcome}  {lost_at(trace)}{rank}" if trace.diagnosis else str(trace.verdict.outcome)
+        words = str(trace.verdict.outcome)
+        if trace.diagnosis is not None:
+            roomy = self.size.width >= 80
+            words += f"  {lost_at(trace)}{rank}" if roomy else f"  {trace.diagnosis.cause}"
         mark = self.triage_of(trace.question.question_id).mark
         words += f"  {mark}" if mark is not Mark.OPEN else ""
         run = [self.listing.run.run_id] if self.size.width >= 100 else []
@@ -148,11 +151,14 @@ class QuestionScreen(TriageScreen):
         names = [long for long, _ in TABS]
         if sum(len(name) + 4 for name in names) + 1 > self.size.width:
             names = [short for _, short in TABS]
+        # Where even those have no room only the open tab has its name.
+        short = sum(len(name) + 4 for name in names) + 1 > self.size.width
         pieces: list[Piece] = [(" ", "dim", "")]
         for number, name in enumerate(names, start=1):
             here = number == self.tab
+            name = name if here or not short else ""
             # Brackets say which tab is open where colours do not show.
-            words = f"[{number} {name}]" if here else f" {number} {name} "
+            words = f"[{number} {name}]" if here else f" {number} {name}".rstrip() + " "
             pieces.append((words, "head" if here else "dim", f"screen.tab({number})"))
         self.query_one("#tabs", Bar).show(pieces, self.query_one("#page", Page).found_words, "mark")
 

@@ -149,8 +149,9 @@ class QuestionsScreen(TriageScreen):
             self.app.call_from_thread(self._found, text, order, *found)
 
     def _found(self, text: str, order: int, keys: list[int], total: int) -> None:
-        self.listing.accept(text, order, keys, total)
-        self._shown()
+        if self.whole:
+            self.listing.accept(text, order, keys, total)
+            self._shown()
 
     def use_filter(self, text: str) -> None:
         """Put a filter into the line and apply it."""

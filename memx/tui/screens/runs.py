@@ -19,7 +19,7 @@ _COLUMNS = (
     Column("pick", 4),
     Column("run", 20),
     Column("when", 11, from_width=92),
-    Column("system", 12),
+    Column("system", 12, from_width=66),
     Column("dataset", 12, from_width=70),
     Column("score", 7, right=True),
     Column("fail", 5, right=True),

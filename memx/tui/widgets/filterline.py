@@ -94,7 +94,8 @@ class FilterLine(Container):
 
     def begin(self) -> None:
         """Let the user type."""
-        self.query_one("#box", Input).focus(scroll_visible=False)
+        # Now, not when the message loop comes round to it: the next key may be here already.
+        self.screen.set_focus(self.query_one("#box", Input), scroll_visible=False)
 
     def set(self, text: str) -> None:
         """Put a filter into the line without telling of it."""
