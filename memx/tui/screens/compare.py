@@ -64,6 +64,7 @@ class CompareScreen(BaseScreen):
         self.rows = PairRows([])
         self._all: list[PairRow] = []
         self._filter = ""
+        self._p = 1.0
 
     def body(self) -> ComposeResult:
         yield Page(id="fourway", can_focus=False)
@@ -101,7 +102,7 @@ class CompareScreen(BaseScreen):
     def _read_done(self, text: str, rows: list[PairRow], p: float) -> None:
         if text != self._filter or not self.whole:
             return
-        self._all = rows
+        self._all, self._p = rows, p
         self.query_one("#fourway", Page).show(four_way(self.a, self.b, rows, p))
         self._draw()
 
@@ -122,7 +123,7 @@ class CompareScreen(BaseScreen):
                 (f"[{words}]" if here else f" {words} ", "head" if here else "dim", f"screen.group({number})")
             )
         self.query_one("#groups", Bar).show(pieces)
-        self.crumb(["compare"], f"{len(self._all):,} questions that both judged")
+        self.crumb(["compare"], f"{len(self._all):,} judged by both   McNemar {_chance(self._p)}")
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if message.index < len(self.rows):
@@ -207,10 +208,10 @@ def four_way(a: RunRow, b: RunRow, rows: list[PairRow], p: float) -> list[Line]:
     score_a = 100 * (count["both pass"] + count["B worse"]) / n if n else 0.0
     score_b = 100 * (count["both pass"] + count["B better"]) / n if n else 0.0
     middle, low, high = difference(count["B worse"], count["B better"], n)
-    chance = "p<0.001" if p < 0.001 else f"p={p:.3f}"
+    chance = _chance(p)
     table = (
         ("", "B pass", "B fail", f"A {score_a:.1f} %  B {score_b:.1f} %  diff {middle:+.1f} pt"),
-        ("A pass", count["both pass"], count["B worse"], f"95 % [{low:+.1f}, {high:+.1f}]  McNemar {chance}"),
+        ("A pass", count["both pass"], count["B worse"], f"95 % [{low:+.1f}, {high:+.1f}]  {chance}"),
         ("A fail", count["B better"], count["both fail"], _shared(a, b)),
     )
     return [
@@ -218,6 +219,10 @@ def four_way(a: RunRow, b: RunRow, rows: list[PairRow], p: float) -> list[Line]:
         Line(f"{b.run_id}  {b.adapter}", "text", "B  ", "mark"),
         *(Line(f"{one:<7}{two:>7}{three:>7}  {words}") for one, two, three, words in table),
     ]
+
+
+def _chance(p: float) -> str:
+    return "p<0.001" if p < 0.001 else f"p={p:.3f}"
 
 
 def _shared(a: RunRow, b: RunRow) -> str:
