@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from memx.engine.store import codec
-from memx.engine.store.reader import RunRow, Store
+from memx.engine.store.reader import RunRow, Store, Where
 from memx.engine.store.schema import BUSY_MS, FILE_NAME, store_error
 from memx.errors import StoreError, UsageError
 
@@ -135,13 +135,16 @@ class Marks:
 
     def progress(self, run: RunRow) -> Mapping[Mark, int]:
         """How many FAILs of a run bear each mark, ``open`` among them."""
+        total = self._store.count(run.run_id, Where("outcome = 'FAIL'"))
+        # From the few that are marked to their traces, never from all traces to a mark.
         rows = self._store.query(
-            "SELECT coalesce(m.new, 'open') AS mark, count(*) AS n FROM traces t LEFT JOIN current_marks m "
-            "ON m.dataset = ? AND m.adapter = ? AND m.question_id = t.question_id "
-            "WHERE t.run_id = ? AND t.outcome = 'FAIL' GROUP BY 1",
-            [run.dataset, run.adapter, run.run_id],
+            "SELECT m.new AS mark, count(*) AS n FROM current_marks m CROSS JOIN traces t "
+            "ON t.run_id = ? AND t.question_id = m.question_id "
+            "WHERE m.dataset = ? AND m.adapter = ? AND m.new <> 'open' AND t.outcome = 'FAIL' GROUP BY 1",
+            [run.run_id, run.dataset, run.adapter],
         )
         counts = {Mark(row["mark"]): int(row["n"]) for row in rows}
+        counts[Mark.OPEN] = total - sum(counts.values())
         return {mark: counts.get(mark, 0) for mark in Mark}
 
     def saved_filters(self) -> dict[str, str]:

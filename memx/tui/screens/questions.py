@@ -42,6 +42,7 @@ class QuestionsScreen(TriageScreen):
         self.listing = Listing(store, run, base, name)
         self.selected: set[int] = set()
         self._zoomed = False
+        self._progress = ""
 
     def body(self) -> ComposeResult:
         yield FilterLine(self._values, id="filter")
@@ -59,6 +60,7 @@ class QuestionsScreen(TriageScreen):
         return self.query_one("#table", Rows)
 
     def data_changed(self) -> None:
+        self._count_triage()
         self._shown(self.attempt(self._reload, self.table.cursor) or 0)
 
     def _reload(self, cursor: int) -> int:
@@ -86,11 +88,15 @@ class QuestionsScreen(TriageScreen):
             self.query_one("#preview", Page).show([])
         self._say_where()
 
+    def _count_triage(self) -> None:
+        """Read how far the triage is; not at each keystroke of a filter, which does not change it."""
+        counts = self.attempt(self.debug_app.marks.progress, self.listing.run) or {}
+        self._progress = progress_words(dict(counts))
+
     def _say_where(self) -> None:
         listing = self.listing
-        counts = self.attempt(self.debug_app.marks.progress, listing.run) or {}
         words = [
-            progress_words(dict(counts)),
+            self._progress,
             f"{len(self.selected):,} selected" if self.selected else "",
             listing.order_name,
             f"{len(listing):,} of {listing.total:,} shown",
@@ -244,6 +250,7 @@ class QuestionsScreen(TriageScreen):
     def marked(self) -> None:
         self.table.refresh()
         self.on_rows_moved(Rows.Moved(self.table.cursor))
+        self._count_triage()
         self._say_where()
 
     def action_repeat(self) -> None:
