@@ -18,8 +18,19 @@ class Pane(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
 
+    def __init__(self, *, id: str | None = None) -> None:
+        # Working a style out costs more than drawing with it, and a page asks for the same few thousands of times.
+        self._looks: dict[tuple[str, str | None, str], Style] = {}
+        super().__init__(id=id)
+
     def look(self, role: str, *, over: str | None = None) -> Style:
         """The style of a role on this pane; ``over`` lays another role (``cursor``, ``find``) on top."""
+        key = (role, over, self.app.theme)
+        if key not in self._looks:
+            self._looks[key] = self._look(role, over)
+        return self._looks[key]
+
+    def _look(self, role: str, over: str | None) -> Style:
         style = self.rich_style
         if role != "text":
             style += self.get_component_rich_style(f"role--{role}", partial=True)
@@ -45,4 +56,5 @@ class Pane(ScrollView, can_focus=True):
     def notify_style_update(self) -> None:
         """Draw again when the theme changes."""
         super().notify_style_update()
+        self._looks = {}
         self.refresh()
