@@ -102,11 +102,12 @@ def _own(
 def _would_keep(rank: int | None, gaps: Sequence[SignalGap]) -> list[str]:
     """What would have kept the expected fact: a larger k, or more weight on a signal in which it leads.
 
-    A weight is stated for a ranking that adds weighted signals: the total's gap over the signal's lead.
+    A weight is stated only for a ranking that is known to add weighted signals, as the built-in memory's mode ``full``
+    is, whose total is ``mmr_score`` and whose signals have ``novelty`` among them: the total's gap over the lead.
     """
     keep = [f"k = {rank}"] if rank else []
-    total = next((gap for name in reversed(_TOTALS) for gap in gaps if gap.name == name), None)
-    if total is None or total.gap >= 0:
+    total = next((gap for gap in gaps if gap.name == "mmr_score"), None)
+    if total is None or total.gap >= 0 or "novelty" not in _names(gaps):
         return keep
     for gap in gaps:
         if gap.name not in _TOTALS and not gap.name.startswith("memx:") and gap.gap > 0:

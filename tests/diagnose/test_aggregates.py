@@ -58,8 +58,18 @@ def test_a_near_miss_says_which_signal_lost_and_what_would_have_kept_it() -> Non
     assert gaps["token"] == pytest.approx(0.4) and gaps["semantic"] == pytest.approx(-0.3)
     assert gaps["score"] == pytest.approx(-0.1)
     assert gaps[RECENCY] < 0 and LEXICAL in gaps
-    assert miss.would_keep == ("k = 3", "weight of token +0.25")
+    assert miss.would_keep == ("k = 3",)
     assert {fact.role for fact in found.facts} == {"expected", "winner"}
+
+
+def test_a_weight_is_stated_for_a_ranking_that_adds_weighted_signals() -> None:
+    retrieved = [
+        row("a5", 0.9, token=0.1, novelty=1.0, mmr_score=0.9),
+        row("b1", 0.8, token=0.2, novelty=1.0, mmr_score=0.8),
+        row("a4", 0.7, token=0.6, novelty=0.9, mmr_score=0.7),
+    ]
+    (miss,) = diagnose(DOGS, FACTS.values(), retrieved, top_k=2).near_misses
+    assert miss.would_keep == ("k = 3", "weight of token +0.25")
 
 
 def test_memx_computes_signals_where_the_memory_declares_none() -> None:
