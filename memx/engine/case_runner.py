@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -273,7 +272,7 @@ class CaseRunner:
             return replace(trace, candidate=Candidate(answer, CandidateSource.ADAPTER))
         try:
             with timed(timings, "answer"):
-                dates = _dates(case, trace.top)
+                dates = case.examiner.dates(trace.top)
                 return replace(trace, candidate=self._shop.answerer.answer(trace.question, trace.top, dates))
         except ModelError as error:
             return unjudged(trace, "answer", error)
@@ -340,18 +339,6 @@ def _metrics(case: _Ingested, question: Question, retrieved: Sequence[Retrieved]
         return None
     turns = [case.examiner.sources(item.fact_id) or item.metadata.get("source_turn_ids", ()) for item in retrieved]
     return retrieval_metrics(turns, question.evidence, case.session_of, question.evidence_sessions)
-
-
-def _dates(case: _Ingested, retrieved: Sequence[Retrieved]) -> dict[str, datetime]:
-    """When each retrieved fact came about: when its source turn was said, else the store's own time."""
-    turns, facts = case.examiner.turns, case.examiner.facts
-    dates = {}
-    for item in retrieved:
-        said = next((turns[i].at for i in case.examiner.sources(item.fact_id) if i in turns), None)
-        when = said or (facts[item.fact_id].created_at if item.fact_id in facts else None)
-        if when is not None:
-            dates[item.fact_id] = when
-    return dates
 
 
 def _error_verdict(broken: StepFailure) -> Verdict:

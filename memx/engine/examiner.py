@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diagnoser import Diagnoser
+from memx.engine.answers import fit_context
 from memx.engine.judges.contract import Judge, JudgeItem
 from memx.engine.redaction import redact_text
 from memx.errors import MemxError, ModelError
-from memx.model import Decider, Outcome, StepFailure, Trace, Verdict
+from memx.model import CandidateSource, Decider, Outcome, Retrieved, StepFailure, Trace, Verdict
 
 UNJUDGED = Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged")
 
@@ -41,12 +43,30 @@ class Examiner:
         self.turns = history.case.turns()
         self.facts = history.after.by_id()
         self._judge = judge
-        self._diagnoser = Diagnoser(history, embed=embed, errata=errata, context_budget=context_budget, model=model)
+        self._budget = context_budget
+        self._diagnoser = Diagnoser(history, embed=embed, errata=errata, model=model)
 
     def sources(self, fact_id: str) -> tuple[str, ...]:
         """Ids of the turns that a stored fact came from, as far as the memory system tells."""
         fact = self.facts.get(fact_id)
         return fact.source_turn_ids if fact else ()
+
+    def dates(self, retrieved: Sequence[Retrieved]) -> dict[str, datetime]:
+        """When each retrieved fact came about: when its source turn was said, else the store's own time."""
+        found = {}
+        for item in retrieved:
+            said = next((self.turns[i].at for i in self.sources(item.fact_id) if i in self.turns), None)
+            when = said or (self.facts[item.fact_id].created_at if item.fact_id in self.facts else None)
+            if when is not None:
+                found[item.fact_id] = when
+        return found
+
+    def seen(self, trace: Trace) -> int:
+        """How many of the top k the candidate could see: those that fit the context budget."""
+        if self._budget is None or trace.candidate is None or trace.candidate.source is CandidateSource.ADAPTER:
+            return len(trace.top)
+        dates = None if trace.candidate.source is CandidateSource.RETRIEVED else self.dates(trace.top)
+        return len(fit_context(trace.top, self._budget, dates).used)
 
     def examine(self, trace: Trace, timings: dict[str, float]) -> Trace:
         """The trace with a verdict on its candidate, and a diagnosis where that is FAIL.
@@ -56,18 +76,26 @@ class Examiner:
         assert trace.candidate is not None
         bare = replace(trace, verdict=UNJUDGED, diagnosis=None, error=None)
         evidence = tuple(self.turns[i] for i in trace.question.evidence if i in self.turns)
-        sources = {item.fact_id: self.sources(item.fact_id) for item in trace.top}
+        seen = self.seen(trace)
+        shown = trace.top[:seen]
+        sources = {item.fact_id: self.sources(item.fact_id) for item in shown}
         try:
             with timed(timings, "judge"):
-                verdict = self._judge.judge(JudgeItem(trace.question, trace.candidate, evidence, trace.top, sources))
+                verdict = self._judge.judge(JudgeItem(trace.question, trace.candidate, evidence, shown, sources))
         except ModelError as error:
             return unjudged(bare, "judge", error)
         judged = replace(bare, verdict=verdict)
         if verdict.outcome is not Outcome.FAIL:
             return judged
         with timed(timings, "diagnose"):
-            found = self._diagnoser.diagnose(trace.question, trace.retrieved, trace.top_k, trace.candidate, verdict)
+            retrieved = [*shown, *map(_cut_off, trace.top[seen:]), *trace.retrieved[len(trace.top) :]]
+            found = self._diagnoser.diagnose(trace.question, retrieved, trace.top_k, trace.candidate, verdict)
         return replace(judged, diagnosis=found)
+
+
+def _cut_off(item: Retrieved) -> Retrieved:
+    """A fact of the top k that the context budget kept from the candidate, marked for diagnosis."""
+    return replace(item, metadata={**item.metadata, "in_context": False})
 
 
 def unjudged(trace: Trace, step: str, error: ModelError) -> Trace:

@@ -12,7 +12,7 @@ from memx.engine.last_run import write_atomically
 from memx.engine.store.reader import RunRow, Store
 from memx.errors import UsageError
 from memx.memory.learning import Example, Lesson, learn_weights
-from memx.memory.ranking import NOVELTY, Weights
+from memx.memory.ranking import Weights
 from memx.model import Trace
 
 

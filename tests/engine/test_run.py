@@ -156,3 +156,12 @@ def test_two_runs_of_one_dataset_can_be_paired(tmp_path: Path) -> None:
     assert set(pair.only_b) == {f"case-{n}:q1" for n in range(3)}
     assert pair.p == pytest.approx(0.25)
     assert "too few" in str(pair)
+
+
+def test_what_the_context_budget_cuts_off_was_not_seen(tmp_path: Path) -> None:
+    whole = memx.run(worlds.Notebook, Small(1), directory=tmp_path)
+    assert whole.summary.failed == 0
+    cut = memx.run(worlds.Backwards, Small(1), directory=tmp_path, context_budget=20)
+    assert cut.summary.failed == 3
+    causes = {t.diagnosis.cause for t in cut.traces() if t.diagnosis}
+    assert causes == {Cause.OVER_BUDGET}

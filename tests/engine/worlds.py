@@ -175,3 +175,12 @@ class Gated(Notebook):
             Path(os.environ["MEMX_TEST_PIPE"]).write_text("reached")
             threading.Event().wait()
         return super().query(query, entity_id, top_k)
+
+
+class Backwards(Notebook):
+    """Finds everything that it stored, best last."""
+
+    name = "backwards"
+
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        return QueryResult(super().query(query, entity_id, top_k).facts[::-1])
