@@ -10,7 +10,9 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Horizontal
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.suggester import Suggester
 from textual.widgets import Input, Static
 
@@ -28,6 +30,9 @@ class _Completion(Suggester):
 
 
 class _Input(Input):
+    # The stock line lays the whole screen out anew at every letter, though its place never changes.
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0), layout=False)
+
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "accept", "complete", show=False),
         Binding("escape", "clear_or_leave", "clear", show=False),
@@ -78,6 +83,7 @@ class FilterLine(Container):
     def __init__(self, values: Callable[[str], list[str]] | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._values = values
+        self._complaint = ""
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -106,6 +112,9 @@ class FilterLine(Container):
 
     def complain(self, words: str) -> None:
         """Say what is wrong with the filter; nothing when it is right."""
+        if words == self._complaint:
+            return
+        self._complaint = words
         line = self.query_one("#complaint", Static)
         line.update(safe(words))
         line.display = bool(words)

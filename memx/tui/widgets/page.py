@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
 from textual.strip import Strip
 
 from memx.tui.actions import bindings
@@ -44,7 +43,7 @@ class Page(Pane):
             return
         self._width = width
         self._drawn = [row for line in self.lines for row in draw(line, width)]
-        self.virtual_size = Size(width, len(self._drawn))
+        self.set_content_size(width, len(self._drawn))
         self._match_rows()
         self.refresh()
 

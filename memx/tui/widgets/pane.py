@@ -7,8 +7,10 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual.geometry import Size
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
 from memx.tui.document import ROLES
 
@@ -42,6 +44,17 @@ class Pane(ScrollView, can_focus=True):
         """Pieces of gated text as one line of exactly ``width`` cells."""
         segments = [Segment(text, self.look(role, over=over)) for text, role in pieces if text]
         return Strip(segments).adjust_cell_length(width, self.look("text", over=over))
+
+    def set_content_size(self, width: int, height: int) -> None:
+        """Say how large the content is, in cells."""
+        size = Size(width, height)
+        if self.container_size and (height > self.container_size.height) is self.show_vertical_scrollbar:
+            # A new ``virtual_size`` lays the whole screen out anew, which costs ten times the drawing of a pane. As
+            # long as the scroll bar neither comes nor goes, its thumb and the reach of scrolling are all that changes.
+            self.set_reactive(Widget.virtual_size, size)
+            self._scroll_update(size)
+        else:
+            self.virtual_size = size
 
     @property
     def inner_width(self) -> int:

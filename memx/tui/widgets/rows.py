@@ -8,7 +8,6 @@ from typing import ClassVar, Protocol
 
 from textual import events
 from textual.binding import BindingType
-from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
@@ -80,7 +79,7 @@ class Rows(Pane):
         self.refresh()
 
     def _measure(self) -> None:
-        self.virtual_size = Size(self.inner_width, (len(self._source) if self._source else 0) + 1)
+        self.set_content_size(self.inner_width, (len(self._source) if self._source else 0) + 1)
 
     def on_resize(self, event: events.Resize) -> None:
         self._measure()
