@@ -9,8 +9,15 @@ import pytest
 
 from memx.engine.store.reader import Store
 from memx.tui.app import DebugApp
+from memx.tui.widgets.filterline import FilterLine
 from tests.stores import write_run
 from tests.tui.driving import TellingApp
+
+
+@pytest.fixture(autouse=True)
+def complains_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits for a pause in the typing."""
+    monkeypatch.setattr(FilterLine, "COMPLAINS_AFTER_S", 0.0)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import Reactive
 from textual.suggester import Suggester
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from memx.engine.store import filters
@@ -70,6 +71,9 @@ class FilterLine(Container):
         values: the values in use of a text field, for completion.
     """
 
+    #: Seconds without a key until a wrong filter is complained of: a word that is half typed is no mistake yet.
+    COMPLAINS_AFTER_S: ClassVar[float] = 0.4
+
     @dataclass
     class Changed(Message):
         """Another filter stands in the line."""
@@ -84,6 +88,7 @@ class FilterLine(Container):
         super().__init__(id=id)
         self._values = values
         self._complaint = ""
+        self._waiting: Timer | None = None
 
     def compose(self) -> ComposeResult:
         with Horizontal():
@@ -111,7 +116,16 @@ class FilterLine(Container):
         box.cursor_position = len(text)
 
     def complain(self, words: str) -> None:
-        """Say what is wrong with the filter; nothing when it is right."""
+        """Say what is wrong with the filter once the typing pauses; nothing when it is right."""
+        if self._waiting is not None:
+            self._waiting.stop()
+            self._waiting = None
+        if words and self.COMPLAINS_AFTER_S:
+            self._waiting = self.set_timer(self.COMPLAINS_AFTER_S, lambda: self._say(words))
+        else:
+            self._say(words)
+
+    def _say(self, words: str) -> None:
         if words == self._complaint:
             return
         self._complaint = words
