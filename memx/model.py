@@ -556,7 +556,7 @@ def _freeze_tuple(owner: object, *names: str) -> None:
 
 
 def _refuse_repeats(kind: str, ids: Sequence[str], case_id: str) -> None:
-    if len(set(ids)) != len(ids):
+    if len({*ids}) != len(ids):
         seen: set[str] = set()
         repeated = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise ValueError(f"case {case_id}: {kind} '{repeated}' stands twice")

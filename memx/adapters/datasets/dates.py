@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import lru_cache
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -29,6 +30,7 @@ def locomo_time(text: str) -> datetime:
     return _time(form, int(year), _month(month, form), int(day), hour24, int(minute))
 
 
+@lru_cache(maxsize=8192)  # haystacks share sessions, and so their dates
 def longmemeval_time(text: str) -> datetime:
     """``2023/05/20 (Sat) 02:21``; naive. The weekday is not checked: it follows from the date."""
     form = "'2023/05/20 (Sat) 02:21'"

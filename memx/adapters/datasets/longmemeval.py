@@ -234,6 +234,8 @@ def _checked_turns(row: Record, histories: list[Any], times: list[datetime], fin
     return built, evidence
 
 
+#: The metadata of a turn that has none; one for all, since metadata is not to be changed.
+_NOTHING: Mapping[str, Any] = {}
 _SETTERS = tuple(Turn.__dict__[name].__set__ for name in ("turn_id", "speaker", "role", "content", "at", "metadata"))
 
 
@@ -261,7 +263,7 @@ def _sound_turns(histories: list[Any], times: list[datetime]) -> _Turns | None:
             evidence += [f"{prefix}{n}" for n, row in enumerate(session, 1) if row.get("has_answer")]
     turns: list[Turn] = list(map(object.__new__, repeat(Turn, len(rows))))
     at = chain.from_iterable(map(repeat, times, sizes))
-    columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, at, [{} for _ in rows])
+    columns: tuple[Iterable[Any], ...] = (turn_ids, roles, roles, contents, at, repeat(_NOTHING))
     for fill, values in zip(_SETTERS, columns, strict=True):
         deque(map(fill, turns, values), maxlen=0)
     left = iter(turns)
