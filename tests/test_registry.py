@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,3 +67,18 @@ def test_the_three_kinds_of_names(installed: None) -> None:
 def test_what_cannot_be_used_is_said(installed: None, name: str, error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         adapter_class(name)
+
+
+def test_a_file_in_the_working_directory_never_stands_in_for_a_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_memory_here.py").write_text(GOOD)
+    for name in ("statistics", "queue", "click", "numpy"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('shadowed')\n")
+    monkeypatch.chdir(tmp_path)
+    script = "from memx.cli.main import run_command; import sys; "
+    script += "sys.exit(run_command(['run', '--limit', '3', '--quiet', '--adapter', 'my_memory_here:Good']))"
+    environ = {**os.environ, "MEMX_DIR": str(tmp_path / "runs"), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, env=environ, check=False)
+    assert "shadowed" not in done.stdout + done.stderr
+    assert done.returncode == 0, done.stderr

@@ -83,9 +83,10 @@ def _resolve(kind: str, name: str, builtin: Mapping[str, str], base: type[T]) ->
 def _import(kind: str, name: str, path: str) -> Any:
     module_name, _, attribute = path.partition(":")
     here = str(Path.cwd())
-    # A console script does not search the working directory, where users keep their own adapters.
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    # A console script does not search the working directory, where users keep their own adapters. It comes last, so
+    # that a file there which is named like a module of Python or of a package never stands in for it.
+    if here not in sys.path and not module_name.startswith("memx."):
+        sys.path.append(here)
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
