@@ -1,11 +1,10 @@
-"""What all benchmarks share: the real data, whole-process figures, and a plain table."""
+"""What benchmarks share: whole-process figures, and a plain table."""
 
 from __future__ import annotations
 
 import os
 import resource
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +22,6 @@ class Figures:
     peak_mb: float
     code: int
     output: str
-
-
-def shared_data() -> Path:
-    """The folder of real benchmark data, by ``MEMX_SHARED`` or beside the checkout."""
-    folder = Path(os.environ.get("MEMX_SHARED", ROOT.parent / "shared")) / "data"
-    if not (folder / "locomo10.json").is_file():
-        sys.exit(f"real data is absent: {folder}/locomo10.json (set MEMX_SHARED)")
-    return folder
 
 
 def measured(command: Sequence[str], environ: dict[str, str] | None = None) -> Figures:

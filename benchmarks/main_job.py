@@ -11,7 +11,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.figures import Figures, measured, print_rows, shared_data
+from benchmarks.data import shared_data
+from benchmarks.figures import Figures, measured, print_rows
 
 MEMX = [sys.executable, "-m", "memx"]
 LOAD = (
@@ -41,7 +42,15 @@ def main() -> None:
 
 def locomo(folder: Path) -> list[list[str]]:
     """The whole of LoCoMo twice in one directory: with empty caches, then with what the first run left."""
-    command = [*MEMX, "run", "--dataset", "locomo", "--source", str(shared_data() / "locomo10.json"), "--quiet"]
+    command = [
+        *MEMX,
+        "run",
+        "--dataset",
+        "locomo",
+        "--source",
+        str(shared_data() / "data" / "locomo10.json"),
+        "--quiet",
+    ]
     rows = []
     for name, aim in (("LoCoMo cold", ""), ("LoCoMo warm", "under 60 s wall, 1.5 GB, 20 MB; ")):
         figures = measured([*command, "--dir", str(folder / "locomo")])
