@@ -18,7 +18,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.figures import ROOT, print_rows, shared_data
+from benchmarks.data import shared_data
+from benchmarks.figures import ROOT, print_rows
 
 _PROBE = """
 import collections, json, resource, sys, time
@@ -62,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--file", type=Path, help="a LongMemEval file to read instead of one made now")
     parser.add_argument("--times", type=int, default=3)
     chosen = parser.parse_args(arguments)
-    data = shared_data()
+    data = shared_data() / "data"
     rows: list[list[object]] = []
 
     def row(label: str, found: dict[str, Any], size: float) -> None:
