@@ -63,13 +63,13 @@ def _audit(
 ) -> None:
     import threading
 
-    from memx.cli.main import say
+    from memx.cli.progress import say_notice
     from memx.engine.judges.audit import audit_judge
     from memx.engine.roles import build_judge, build_models
     from memx.engine.settings import RunSettings
 
     settings = RunSettings(judge_model=name, base_url=base_url)
-    models = build_models(settings, directory, threading.Event(), lambda event: say(f"memx: {event}"))
+    models = build_models(settings, directory, threading.Event(), say_notice)
     judge = build_judge(settings, models, dataset.info.name)
     judge.preflight()
     for seed in seeds:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,30 +25,29 @@ def command(file: Path, dataset: str, directory: Path, **given: Any) -> int:
     Each is written back on stdout, in order, with "verdict", "decider" and "why" added. The question may be empty; a
     category of "abstention" or "adversarial", or "abstention": true, is passed by a refusal only.
     """
+    from memx.cli.progress import say_notice
     from memx.engine.judges.lines import judge_line, read_lines
     from memx.engine.roles import build_judge, build_models
     from memx.engine.settings import RunSettings
+    from memx.engine.side_by_side import side_by_side
     from memx.model import Outcome
 
     prompt = given.pop("judge_prompt")
     settings = RunSettings(**given, judge_prompt=str(prompt or ""))
     lines = read_lines(file)
     stop = threading.Event()
-    models = build_models(settings, directory, stop, lambda event: say(f"memx: {getattr(event, 'text', event)}"))
+    models = build_models(settings, directory, stop, say_notice)
     judge = build_judge(settings, models, dataset)
     judge.preflight()
     counts: dict[str, int] = {}
     failed = 0
-    with ThreadPoolExecutor(settings.model_concurrency) as pool:
-        try:
-            for verdict, line in pool.map(lambda line: (judge_line(judge, line), line), lines):
-                counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
-                failed += verdict.failed
-                sys.stdout.write(json.dumps(line.record | verdict.record, ensure_ascii=False) + "\n")
-        except KeyboardInterrupt:
-            stop.set()
-            raise
-        finally:
-            sys.stdout.flush()
+    try:
+        judged = side_by_side(lambda line: judge_line(judge, line), lines, settings.model_concurrency, stop)
+        for line, verdict in zip(lines, judged, strict=True):
+            counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
+            failed += verdict.failed
+            sys.stdout.write(json.dumps({**line.record, **verdict.record}, ensure_ascii=False) + "\n")
+    finally:
+        sys.stdout.flush()
     say(f"memx: {len(lines)} judged by {judge.name}: " + "  ".join(f"{n} {counts[n]}" for n in Outcome if n in counts))
     return 3 if failed else 0

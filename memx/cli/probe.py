@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -76,10 +75,12 @@ def run_and_print(
     Args:
         ask: say the price and wait for a yes before models are paid, where there is a terminal to ask at.
     """
+    from memx.cli.progress import say_notice
     from memx.cli.table import table
     from memx.diagnose.probes import price, summarize
     from memx.engine.probing import first_flips, planned, run_probes
     from memx.engine.roles import build_judge, build_models, build_run_answerer
+    from memx.engine.side_by_side import side_by_side
     from memx.engine.store.reader import Store
 
     store = Store(directory)
@@ -93,17 +94,12 @@ def run_and_print(
     if sum(asked) and ask and sys.stdin.isatty():
         click.confirm("Ask them?", abort=True, err=True)
     stop = threading.Event()
-    models = build_models(settings, directory, stop, lambda event: say(f"memx: {getattr(event, 'text', event)}"))
+    models = build_models(settings, directory, stop, say_notice)
     judge, answerer = build_judge(settings, models, dataset), build_run_answerer(settings, models, dataset)
     second = build_judge(replace(settings, judge_model=other_judge), models, dataset) if other_judge else None
     judge.preflight()
     answerer.preflight()
-    with ThreadPoolExecutor(settings.model_concurrency) as pool:
-        try:
-            done = list(pool.map(lambda plan: run_probes(plan, answerer, judge, second), plans))
-        except KeyboardInterrupt:
-            stop.set()
-            raise
+    done = side_by_side(lambda plan: run_probes(plan, answerer, judge, second), plans, settings.model_concurrency, stop)
     results = [result for group in done for result in group]
     rows = [[question_id, kind] for question_id, kind in first_flips(results)]
     click.echo(table(["question", "first change that turns it to PASS"], rows))

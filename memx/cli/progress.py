@@ -139,6 +139,12 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
+def say_notice(event: Event) -> None:
+    """The listener of commands that draw no progress: what is waited for, as a line on stderr."""
+    if isinstance(event, Notice):
+        say(f"memx: {event.text}")
+
+
 class DownloadProgress(AbstractContextManager["DownloadProgress"]):
     """Draws the arrival of files: a bar with rate and time left in a terminal, a line now and then elsewhere."""
 

@@ -22,7 +22,7 @@ from memx.diagnose.pieces import Needed, Piece, needed_pieces
 from memx.diagnose.rivals import Rivals
 from memx.diagnose.stages import Decision, Gathered, decide
 from memx.diagnose.timeline import EventKind, FactEvent, timeline
-from memx.diagnose.trail import CountTokens, Trail, fitting_facts, follow, ranks, rough_tokens
+from memx.diagnose.trail import Trail, fitting_facts, follow, ranks
 from memx.model import (
     Candidate,
     Cause,
@@ -55,7 +55,6 @@ class Diagnoser:
         embed: texts to unit vectors; asked only where wording decides nothing. None leaves that rung out.
         errata: by question id, what the errata overlay says (see :func:`memx.diagnose.pieces.needed_pieces`).
         context_budget: tokens of retrieved text that the answerer was given; None when it was not limited.
-        count_tokens: how the budget was counted; by default four characters are one token.
         model: asks a model about pieces that nothing else links to a fact; None asks none.
         ladder: of the same case and embedder, when several stores of one case are diagnosed.
 
@@ -69,14 +68,12 @@ class Diagnoser:
         embed: Embed | None = None,
         errata: Mapping[str, Any] | None = None,
         context_budget: int | None = None,
-        count_tokens: CountTokens | None = None,
         model: AsksModel | None = None,
         ladder: Ladder | None = None,
     ) -> None:
         self._history = history
         self._errata = errata or {}
         self._budget = context_budget
-        self._count_tokens = count_tokens or rough_tokens
         self._embeds = embed is not None
         self._model = model
         self._lock = threading.Lock()
@@ -135,7 +132,7 @@ class Diagnoser:
         ]
         carriages = list(compress(carriages, told))
         needed = replace(needed, pieces=tuple(compress(needed.pieces, told)))
-        fitting = fitting_facts(retrieved, top_k, self._budget, self._count_tokens)
+        fitting = fitting_facts(retrieved, top_k, self._budget)
         trails = tuple(
             follow(piece, carriage, retrieved, top_k, fitting, candidate, self._lexicon)
             for piece, carriage in zip(needed.pieces, carriages, strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from memx.diagnose.carriers import Carriage
@@ -11,8 +11,6 @@ from memx.diagnose.details import held
 from memx.diagnose.lexicon import Lexicon
 from memx.diagnose.pieces import Piece
 from memx.model import Candidate, CandidateSource, EvidencePiece, Fact, FactStatus, Retrieved
-
-CountTokens = Callable[[str], int]
 
 _SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?]+|\n|$)")
 _SPAN_CHARS = 240
@@ -103,16 +101,14 @@ def uses(candidate: Candidate | None, piece: Piece, lexicon: Lexicon) -> bool | 
     return held(piece.detail, candidate.text, lexicon, at).share >= 0.5
 
 
-def fitting_facts(
-    retrieved: Sequence[Retrieved], top_k: int, context_budget: int | None, count_tokens: CountTokens
-) -> int:
+def fitting_facts(retrieved: Sequence[Retrieved], top_k: int, context_budget: int | None) -> int:
     """How many of the first ``top_k`` facts fit into the budget, counted in order; a fact's metadata
     ``in_context: False`` says so itself."""
     spent = 0
     for position, fact in enumerate(retrieved[:top_k]):
         if fact.metadata.get("in_context") is False:
             return position
-        spent += count_tokens(fact.content)
+        spent += rough_tokens(fact.content)
         if context_budget is not None and spent > context_budget:
             return position
     return top_k

@@ -173,10 +173,10 @@ def paired(a: Run, b: Run) -> Paired:
         UsageError: they are of different datasets, or of different versions of one.
     """
     first, second = a.row, b.row
-    if (first.dataset, _sha(first)) != (second.dataset, _sha(second)):
+    if (first.dataset, first.dataset_sha256) != (second.dataset, second.dataset_sha256):
         raise UsageError(
-            f"run {a.run_id} is of {first.dataset} {_sha(first)[:12]}, run {b.run_id} of {second.dataset} "
-            f"{_sha(second)[:12]}",
+            f"run {a.run_id} is of {first.dataset} {first.dataset_sha256[:12]}, run {b.run_id} of {second.dataset} "
+            f"{second.dataset_sha256[:12]}",
             "Only runs of the same dataset can be paired.",
         )
     passed_a, passed_b = _passed(a.traces()), _passed(b.traces())
@@ -222,7 +222,3 @@ def default_directory(given: str | Path | None) -> Path:
 def _passed(traces: Iterator[Trace]) -> Mapping[str, bool]:
     judged = (Outcome.PASS, Outcome.FAIL)
     return {t.question.question_id: t.verdict.outcome is Outcome.PASS for t in traces if t.verdict.outcome in judged}
-
-
-def _sha(run: RunRow) -> str:
-    return str(run.manifest.get("dataset", {}).get("sha256", ""))

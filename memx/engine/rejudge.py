@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.runner import judge_stats, lazy_embedder, new_run_id
 from memx.engine.settings import RunSettings
+from memx.engine.side_by_side import side_by_side
 from memx.engine.store.reader import RunRow, Store
 from memx.engine.store.writer import RunWriter
 from memx.engine.summary import Summary, summarize
@@ -84,14 +85,15 @@ def rejudge(
         position = 0
         for traces in _by_case(store, old.run_id):
             examiner = _examiner(store, old, traces, judge, embed, model_rung)
-            results = _side_by_side(examiner, traces, concurrency, stop)
-            for trace, again in zip(traces, results, strict=True):
-                writer.write_trace(again, position)
+            again = partial(_again, examiner, stop)
+            results = list(side_by_side(again, traces, concurrency, stop))
+            for trace, judged in zip(traces, results, strict=True):
+                writer.write_trace(judged, position)
                 position += 1
-                listener(QuestionFinished(again))
-                if again.verdict.outcome is not trace.verdict.outcome:
-                    before, after = trace.verdict.outcome, again.verdict.outcome
-                    changes.append(Change(trace.question.question_id, before, after, again.verdict.why))
+                listener(QuestionFinished(judged))
+                if judged.verdict.outcome is not trace.verdict.outcome:
+                    before, after = trace.verdict.outcome, judged.verdict.outcome
+                    changes.append(Change(trace.question.question_id, before, after, judged.verdict.why))
             if stop.is_set():
                 state = "interrupted"
     except KeyboardInterrupt:
@@ -105,15 +107,6 @@ def rejudge(
     return Rejudged(writer.run_id, state, summary, tuple(changes))
 
 
-def _side_by_side(examiner: Examiner, traces: Sequence[Trace], workers: int, stop: threading.Event) -> list[Trace]:
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            return list(pool.map(lambda trace: _again(examiner, trace, stop), traces))
-        except KeyboardInterrupt:
-            stop.set()  # before the pool waits for calls under way
-            raise
-
-
 def _examiner(
     store: Store, run: RunRow, traces: Sequence[Trace], judge: Judge, embed: Embed, model: AsksModel | None
 ) -> Examiner:
@@ -125,13 +118,13 @@ def _examiner(
         stored_history(store, run.run_id, case, first.attempt),
         judge,
         embed=embed,
-        errata=errata_for(run.dataset, run.manifest.get("dataset", {}).get("version", "")),
+        errata=errata_for(run.dataset, run.dataset_version),
         context_budget=run.settings.get("context_budget"),
         model=model,
     )
 
 
-def _again(examiner: Examiner, trace: Trace, stop: threading.Event) -> Trace:
+def _again(examiner: Examiner, stop: threading.Event, trace: Trace) -> Trace:
     """The trace with a new verdict and diagnosis; as it was where it has no candidate or the run was stopped."""
     if trace.candidate is None or stop.is_set():
         return trace

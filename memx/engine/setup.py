@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
 from memx.adapters.registry import adapter_class
@@ -15,7 +13,7 @@ from memx.engine.judges.contract import Judge
 from memx.engine.redaction import HIDDEN
 from memx.engine.runner import Ended, Parts, Runner, new_run_id
 from memx.engine.settings import RunSettings
-from memx.engine.store.reader import Store
+from memx.engine.store.reader import RunRow, Store
 from memx.engine.store.writer import RunWriter
 from memx.errors import InputError, UsageError
 
@@ -71,12 +69,13 @@ def prepare(
     """
     run_id = new_run_id()
     if resume is not None:
-        run_id, settings, stored = _stored(directory, resume, settings)
+        stored, settings = _stored(directory, resume, settings)
+        run_id = stored.run_id
     stop = stop or threading.Event()
     chosen = adapter or adapter_class(settings.adapter)
     selected, total, reasons = _dataset(settings, dataset)
     if resume is not None:
-        _refuse_changed_dataset(selected, stored, run_id)
+        _refuse_changed_dataset(selected, stored)
     parts = _parts(settings, selected, chosen, judge, total, reasons, directory, stop, listener)
     writer = RunWriter(directory, run_id)
     runner = Runner(settings, parts, directory, writer=writer, listener=listener, resume=resume is not None, stop=stop)
@@ -130,8 +129,8 @@ def _dataset(settings: RunSettings, given: Dataset | None) -> tuple[Dataset, int
     return selected, selected.question_count(), selected.reasons
 
 
-def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunSettings, Mapping[str, Any]]:
-    """Id, settings and manifest of the run to go on with; hidden option values are taken from ``given``."""
+def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[RunRow, RunSettings]:
+    """The run to go on with and its settings; hidden option values are taken from ``given``."""
     store = Store(directory)
     try:
         run = store.run(resume)
@@ -152,15 +151,15 @@ def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[str, RunS
                 f"run {run.run_id} used a --base-url with a password or key", "Give it again: --base-url ..."
             )
         base_url = given.base_url
-    return run.run_id, replace(settings, adapter_options=options, base_url=base_url), run.manifest
+    return run, replace(settings, adapter_options=options, base_url=base_url)
 
 
-def _refuse_changed_dataset(dataset: Dataset, manifest: Mapping[str, Any], run_id: str) -> None:
-    before = manifest.get("dataset", {}).get("sha256", "")
+def _refuse_changed_dataset(dataset: Dataset, run: RunRow) -> None:
+    before = run.dataset_sha256
     now = dataset.info.sha256
     if before and now and before != now:
         raise InputError(
-            f"the dataset is not the one that run {run_id} began with (sha256 {now[:12]}, was {before[:12]})",
+            f"the dataset is not the one that run {run.run_id} began with (sha256 {now[:12]}, was {before[:12]})",
             "Put the old file back, or start a new run.",
             path=dataset.info.source,
         )

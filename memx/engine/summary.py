@@ -133,7 +133,7 @@ def summarize(
 
 def _adjusted(store: Store, run_id: str) -> Share | None:
     run = store.run(run_id)
-    errata = errata_for(run.dataset, run.manifest.get("dataset", {}).get("version", ""))
+    errata = errata_for(run.dataset, run.dataset_version)
     disputed = [question_id for question_id in errata if errata.disputes_gold(question_id)]
     listed = "question_id IN (SELECT value FROM json_each(?))"
     ids = (json.dumps(disputed),)

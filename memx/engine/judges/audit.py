@@ -9,11 +9,11 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from memx.adapters.contract import Dataset
 from memx.engine.judges.contract import Judge, JudgeItem
+from memx.engine.side_by_side import side_by_side
 from memx.engine.summary import Share
 from memx.errors import UsageError
 from memx.model import Candidate, CandidateSource, Case, Outcome, Question, Verdict
@@ -90,8 +90,7 @@ def audit_judge(
     planted = list(plant(dataset.cases(), random.Random(seed), limit))
     if not planted:
         raise UsageError(f"dataset {dataset.info.name} has no question with an answer", "Take another dataset.")
-    with ThreadPoolExecutor(concurrency) as pool:
-        verdicts = list(pool.map(lambda one: _verdict(judge, one), planted))
+    verdicts = list(side_by_side(lambda one: _verdict(judge, one), planted, concurrency))
     counts: dict[tuple[str, bool], list[int]] = {}
     unjudged = 0
     for one, verdict in zip(planted, verdicts, strict=True):

@@ -52,6 +52,16 @@ class RunRow:
     summary: Mapping[str, Any]
     done: int
 
+    @property
+    def dataset_version(self) -> str:
+        """Version of the dataset, as its loader stated it."""
+        return str(self.manifest.get("dataset", {}).get("version", ""))
+
+    @property
+    def dataset_sha256(self) -> str:
+        """Checksum of the dataset's file."""
+        return str(self.manifest.get("dataset", {}).get("sha256", ""))
+
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
