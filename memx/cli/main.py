@@ -20,6 +20,7 @@ COMMANDS = {
     "debug": ("debug", "Walk through the failures of a run in the terminal."),
     "runs": ("runs", "List, show and remove stored runs."),
     "show": ("show", "Print the question table of a run."),
+    "mark": ("mark", "Mark or annotate failed questions, as in memx debug."),
     "show-fact": ("show_fact", "Print the life of one stored fact, session by session."),
     "explain": ("explain", "Print failure mechanisms, near misses and which signal loses."),
     "report": ("report", "Print retrieval metrics, ranks and timings of runs."),

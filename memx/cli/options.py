@@ -26,6 +26,13 @@ def directory_option(function: F) -> F:
     )(function)
 
 
+def where_option(function: F) -> F:
+    """``--where``: which questions of a run, in the filter language of ``memx debug``."""
+    return click.option(
+        "--where", default="", metavar="FILTER", help='As in memx debug: stage:retrieval rank<20 text~"dinner".'
+    )(function)
+
+
 def judge_options(function: F) -> F:
     """The options that name a judge and bound what it may cost."""
     options = [

@@ -37,6 +37,21 @@ class Triage:
     mark: Mark = Mark.OPEN
     note: str = ""
 
+    def shown(self, failed: bool) -> str:
+        """The mark in a list, ``+`` for a note; nothing where nobody decided and nothing waits for a decision."""
+        mark = "" if self.mark is Mark.OPEN and not failed else str(self.mark)
+        return mark + ("+" if self.note else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a mark, a note or an undo puts in place of what stood. ``kind`` is ``mark`` or ``note``."""
+
+    question_id: str
+    kind: str
+    old: str
+    new: str
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -74,19 +89,37 @@ class Marks:
         notes = {row["question_id"]: row["new"] for row in rows if row["kind"] == "note"}
         return {i: Triage(marks.get(i, Mark.OPEN), notes.get(i, "")) for i in marks.keys() | notes.keys()}
 
-    def set(self, run: RunRow, question_ids: Iterable[str], mark: Mark) -> int:
-        """Mark questions, as one batch that one undo takes back; returns how many changed.
+    def changes(
+        self, run: RunRow, question_ids: Iterable[str], mark: Mark | None = None, note: str | None = None
+    ) -> list[Change]:
+        """What marking and annotating questions would change; nothing is written. None leaves marks or notes alone."""
+        now = self.current(run)
+        note = None if note is None else codec.clean(note.strip())
+        found = []
+        for question_id in question_ids:
+            stands = now.get(question_id, Triage())
+            if mark is not None and stands.mark is not mark:
+                found.append(Change(question_id, "mark", str(stands.mark), str(mark)))
+            if note is not None and stands.note != note:
+                found.append(Change(question_id, "note", stands.note, note))
+        return found
+
+    def apply(self, run: RunRow, changes: Iterable[Change]) -> None:
+        """Write changes as one batch that one undo takes back.
 
         Raises:
             StoreError: the store cannot be written.
         """
-        now = self.current(run)
-        changes = [
-            (i, "mark", str(now.get(i, Triage()).mark), str(mark))
-            for i in question_ids
-            if now.get(i, Triage()).mark is not mark
-        ]
-        self._append(run, changes)
+        self._append(run, list(changes))
+
+    def set(self, run: RunRow, question_ids: Iterable[str], mark: Mark) -> int:
+        """Mark questions, as one batch; returns how many changed.
+
+        Raises:
+            StoreError: the store cannot be written.
+        """
+        changes = self.changes(run, question_ids, mark)
+        self.apply(run, changes)
         return len(changes)
 
     def annotate(self, run: RunRow, question_id: str, note: str) -> bool:
@@ -95,11 +128,13 @@ class Marks:
         Raises:
             StoreError: the store cannot be written.
         """
-        before = self.current(run).get(question_id, Triage()).note
-        note = codec.clean(note.strip())
-        if note != before:
-            self._append(run, [(question_id, "note", before, note)])
-        return note != before
+        changes = self.changes(run, [question_id], note=note)
+        self.apply(run, changes)
+        return bool(changes)
+
+    def undoing(self, run: RunRow) -> list[Change]:
+        """What :meth:`undo` would change now; nothing is written."""
+        return self._last_batch(run)[1]
 
     def undo(self, run: RunRow) -> int:
         """Take back the last batch that was not taken back yet; returns how many questions it touches, 0 for none.
@@ -107,17 +142,23 @@ class Marks:
         Raises:
             StoreError: the store cannot be written.
         """
+        batch, changes = self._last_batch(run)
+        self._append(run, changes, undoes=batch)
+        return len({change.question_id for change in changes})
+
+    def _last_batch(self, run: RunRow) -> tuple[str | None, list[Change]]:
         rows = self._store.query(
             "SELECT batch FROM marks WHERE dataset = ? AND adapter = ? AND undoes IS NULL AND batch NOT IN "
             "(SELECT undoes FROM marks WHERE undoes IS NOT NULL) ORDER BY mark_id DESC LIMIT 1",
             [run.dataset, run.adapter],
         )
         if not rows:
-            return 0
+            return None, []
         batch = rows[0]["batch"]
-        done = self._store.query("SELECT question_id, kind, old, new FROM marks WHERE batch = ?", [batch])
-        self._append(run, [(r["question_id"], r["kind"], r["new"], r["old"]) for r in done], undoes=batch)
-        return len(done)
+        done = self._store.query(
+            "SELECT question_id, kind, old, new FROM marks WHERE batch = ? ORDER BY mark_id", [batch]
+        )
+        return batch, [Change(r["question_id"], r["kind"], r["new"], r["old"]) for r in done]
 
     def history(self, run: RunRow, question_id: str) -> list[Entry]:
         """Every mark and note a question ever had, oldest first."""
@@ -168,13 +209,13 @@ class Marks:
             else:
                 connection.execute("DELETE FROM saved_filters WHERE name = ?", [name.strip()])
 
-    def _append(self, run: RunRow, changes: list[tuple[str, str, str, str]], undoes: str | None = None) -> None:
+    def _append(self, run: RunRow, changes: list[Change], undoes: str | None = None) -> None:
         if not changes:
             return
         batch, at = os.urandom(8).hex(), _now()
         rows = [
-            (batch, undoes, at, self.who, run.dataset, run.adapter, question_id, run.run_id, kind, old, new)
-            for question_id, kind, old, new in changes
+            (batch, undoes, at, self.who, run.dataset, run.adapter, c.question_id, run.run_id, c.kind, c.old, c.new)
+            for c in changes
         ]
         columns = "batch, undoes, at, who, dataset, adapter, question_id, run_id, kind, old, new"
         with self._writing() as connection:

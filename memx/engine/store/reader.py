@@ -228,6 +228,12 @@ class Store:
         sql = f"SELECT rowid, {_LISTED} FROM traces WHERE rowid IN ({','.join('?' * len(keys))})"
         return {row[0]: _question_row(tuple(row)[1:]) for row in self.query(sql, keys)}
 
+    def matching(self, run_id: str, where: Where | None = None, *, sort: str = "position") -> list[str]:
+        """Ids of all questions that meet the condition, in order."""
+        where = where or Where()
+        sql = f"SELECT question_id FROM traces WHERE run_id = ? AND ({where.sql}) ORDER BY {SORTS[sort]}, position"
+        return [row[0] for row in self.query(sql, [run_id, *where.params])]
+
     def question_ids(self, keys: Sequence[int]) -> list[str]:
         """Question ids of some keys of :meth:`question_keys`, in no order."""
         # In parts: SQLite takes no more than 32,766 parameters.
