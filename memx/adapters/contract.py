@@ -27,9 +27,14 @@ class MemoryAdapter(ABC):
         shares_entity_ids: the data is keyed by the dataset's own ids; they arrive unchanged.
         ignores_top_k: a query returns as much as it likes and all of it reaches the candidate (controls such as
             ``full-context``).
-        OPTIONS: its options with their defaults, for ``memx adapters show``; where ``dataset_sha256`` is one of them,
+        OPTIONS: its options by name, each a plain default or an :class:`~memx.adapters.options.Option` with help,
+            environment variable and secrecy, for ``memx adapters show``; where ``dataset_sha256`` is one of them,
             the harness gives the checksum of the dataset, so that caches can be told apart.
         sees_gold: the harness hands the gold over through :meth:`show_gold` (only for controls such as ``oracle``).
+        keeps_data: what is stored outlives the process (a server, files of the user's), so that a run leaves
+            something behind unless ``--cleanup`` calls :meth:`reset` at its end.
+        exports: what a snapshot shows, a line each, for ``memx adapters show``.
+        cannot_see: what is in the system and no snapshot shows, a line each.
     """
 
     name: ClassVar[str] = ""
@@ -38,6 +43,9 @@ class MemoryAdapter(ABC):
     shares_entity_ids: ClassVar[bool] = False
     ignores_top_k: ClassVar[bool] = False
     sees_gold: ClassVar[bool] = False
+    keeps_data: ClassVar[bool] = False
+    exports: ClassVar[tuple[str, ...]] = ()
+    cannot_see: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[Mapping[str, Any]] = {}
 
     #: Set by the harness after construction: a directory for caches that outlive the run; None when there is none.
@@ -48,6 +56,18 @@ class MemoryAdapter(ABC):
 
     def __init__(self, **options: Any) -> None:  # noqa: B027 - every option of a subclass has a default
         """Accept options given by ``--adapter-option``; a subclass names its own, each with a default."""
+
+    def note(self, finding: str) -> None:
+        """Tell the harness an oddity that is no failure: content the system refused or rewrote, rows left out.
+
+        It is counted, shown with the run and kept with the case; the same words twice count twice.
+        """
+        self.__dict__.setdefault("_notes", []).append(finding)
+
+    def take_notes(self) -> list[str]:
+        """The notes since the last call; the harness takes them after every step."""
+        taken: list[str] = self.__dict__.pop("_notes", [])
+        return taken
 
     def describe(self) -> Mapping[str, Any]:
         """What the manifest of a run should hold about this system: embedder, dimension, server version."""
@@ -73,7 +93,7 @@ class MemoryAdapter(ABC):
         """
 
     def reset(self, entity_id: str) -> None:  # noqa: B027
-        """Forget everything stored under the entity."""
+        """Forget everything stored under the entity, and what was made to hold it; an unknown entity is no error."""
 
     def close(self) -> None:  # noqa: B027
         """Release what the adapter holds."""
