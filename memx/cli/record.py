@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from memx.engine.record import Record, lost_at
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import StoreError
 from memx.tui.document import Line, plain
 from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
-from memx.tui.pages.record import Record
-from memx.tui.pages.verdict import evidence_page, lost_at, verdict_page
+from memx.tui.pages.verdict import evidence_page, verdict_page
 
 #: Columns of the plain record.
 WIDTH = 80

@@ -49,6 +49,13 @@ def safe_line(text: str, width: int) -> str:
     return "".join(kept) + "…"
 
 
+def shortened(text: str, limit: int | None) -> str:
+    """The first ``limit`` characters, and a note of how many were left out; everything when ``limit`` is None."""
+    if limit is None or len(text) <= limit + 40:
+        return text
+    return f"{text[:limit]} … {len(text) - limit:,} more characters"
+
+
 def _shown(char: str, newlines: bool, tab: int) -> str:
     if char == "\n":
         return "\n" if newlines else "⏎"

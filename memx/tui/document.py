@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from memx.text.gate import safe
+from memx.text.gate import shortened as shortened
 
 #: What a piece of text is, never how it looks: the look of each role is the stylesheet's.
 ROLES = ("text", "head", "label", "dim", "good", "bad", "warn", "key", "mark", "find", "cursor")
@@ -62,13 +63,6 @@ def fit(text: str, width: int, right: bool = False) -> str:
     padded = pad + shown if right else shown + pad
     # A joiner at the end swallows the blank after it.
     return padded if padded.isascii() else padded + " " * (width - cells(padded))
-
-
-def shortened(text: str, limit: int | None) -> str:
-    """The first ``limit`` characters, and a note of how many were left out; everything when ``limit`` is None."""
-    if limit is None or len(text) <= limit + 40:
-        return text
-    return f"{text[:limit]} … {len(text) - limit:,} more characters"
 
 
 def draw(line: Line, width: int) -> Iterator[Drawn]:

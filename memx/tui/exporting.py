@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from memx.engine.export_markdown import markdown
+from memx.engine.record import Record
 from memx.engine.store.marks import Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import StoreError
-from memx.tui.pages.markdown import markdown
-from memx.tui.pages.record import Record
 
 #: Formats of ``memx export`` that make sense for a list, and what each is.
 FORMATS = {"json": "JSON, all fields", "csv": "CSV, one line per question", "md": "Markdown, one section per question"}

@@ -295,8 +295,8 @@ async def test_a_store_that_vanishes_while_open_keeps_the_program_alive(own_dir:
 
 
 def test_markdown_of_hostile_texts_is_a_table_of_code(hostile_dir: Path) -> None:
-    from memx.tui.pages.markdown import markdown
-    from memx.tui.pages.record import Record
+    from memx.engine.export_markdown import markdown
+    from memx.engine.record import Record
 
     store = Store(hostile_dir)
     run = store.run()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from memx.engine.record import Record
 from memx.model import Fact, NearMiss, Retrieved
 from memx.tui.document import Line, fit, shortened
-from memx.tui.pages.record import Record
 
 _BAR = 8
 _EQUAL = 1e-9

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 
+from memx.engine.record import Record
 from memx.engine.store import codec
 from memx.model import RankMetrics
 from memx.tui.document import Line
-from memx.tui.pages.record import Record
 
 
 def trace_page(record: Record, raw: bool = True) -> list[Line]:

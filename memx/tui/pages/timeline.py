@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from memx.engine.record import Record
 from memx.engine.store.reader import FactEvent
 from memx.model import FactStatus
 from memx.tui.document import Line, shortened
-from memx.tui.pages.record import Record
 
 _MOST = 12
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from memx.model import Diagnosis, EvidencePiece, FactStatus, Outcome, Stage, Trace
+from memx.engine.record import MEANING, Record, trail
+from memx.model import Diagnosis, EvidencePiece, Outcome, Trace
 from memx.tui.document import Line, shortened
-from memx.tui.pages.record import MEANING, Record
 
 _LABEL = 12
 OUTCOME_ROLE = {"PASS": "good", "FAIL": "bad", "ERROR": "bad", "UNJUDGED": "warn"}
@@ -122,34 +122,3 @@ def _piece(record: Record, piece: EvidencePiece, number: str, limit: int | None)
     if piece.note:
         lines.append(labelled("note", shortened(piece.note, limit), "warn"))
     return lines
-
-
-def trail(piece: EvidencePiece, record: Record) -> str:
-    """How far one piece came, in words, ending with where it was lost."""
-    trace = record.trace
-    if not piece.stored:
-        return "NOT STORED"
-    steps = [f"stored as {piece.stored[0]}" + (f" and {len(piece.stored) - 1} more" if len(piece.stored) > 1 else "")]
-    if piece.status is not None:
-        steps.append("active" if piece.status == FactStatus.ACTIVE else f"{piece.status}".upper())
-    if piece.rank is None:
-        steps.append(f"ABSENT from the {len(trace.retrieved)} that came back")
-        return " > ".join(steps)
-    steps.append(f"rank {piece.rank} of {len(trace.retrieved)}")
-    if piece.in_top_k:
-        steps.append(f"in the top {trace.top_k}")
-    elif piece.rank <= trace.top_k:
-        steps.append("OVER THE BUDGET")
-    else:
-        steps.append(f"BELOW THE CUT at {trace.top_k}")
-    if piece.in_top_k:
-        steps.append({True: "used", False: "NOT USED", None: "use unknown"}[piece.used])
-    return " > ".join(steps)
-
-
-def lost_at(trace: Trace) -> str:
-    """Stage and cause in one phrase, or the verdict where there is no diagnosis."""
-    if trace.diagnosis is None:
-        return str(trace.verdict.outcome)
-    stage = "" if trace.diagnosis.stage is Stage.NONE else f"{trace.diagnosis.stage} > "
-    return f"{stage}{trace.diagnosis.cause}"

@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from memx.engine.record import Record, lost_at
 from memx.engine.store.marks import Mark
 from memx.engine.store.reader import QuestionRow, RunRow, Where
 from memx.tui.actions import bindings
@@ -16,9 +17,8 @@ from memx.tui.listing import Listing
 from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
 from memx.tui.pages.notes import notes_page
 from memx.tui.pages.observed import trace_page
-from memx.tui.pages.record import Record
 from memx.tui.pages.timeline import timeline_page
-from memx.tui.pages.verdict import OUTCOME_ROLE, evidence_page, lost_at, verdict_page
+from memx.tui.pages.verdict import OUTCOME_ROLE, evidence_page, verdict_page
 from memx.tui.screens.pick import PromptScreen
 from memx.tui.triage import TriageScreen
 from memx.tui.widgets.bars import Bar, Piece

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from memx.text.gate import safe
-from memx.tui.document import shortened
-from memx.tui.pages.record import MEANING, Record
-from memx.tui.pages.verdict import lost_at, trail
+from memx.engine.record import MEANING, Record, lost_at, trail
+from memx.text.gate import safe, shortened
 
 _LIMIT = 1_200
 
