@@ -23,6 +23,7 @@ ADAPTERS: Mapping[str, str] = {
     "no-context": "memx.adapters.systems.no_context:NoContext",
     "full-context": "memx.adapters.systems.full_context:FullContext",
     "oracle": "memx.adapters.systems.oracle:Oracle",
+    "zep": "memx.adapters.systems.zep:Zep",
 }
 DATASETS: Mapping[str, str] = {
     "demo": "memx.adapters.datasets.demo:Demo",

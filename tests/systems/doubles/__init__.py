@@ -1,0 +1,1 @@
+"""Loopback HTTP doubles that follow the wire formats of hosted memory systems."""
