@@ -20,15 +20,17 @@ from memx.text.secrets import hide
 _DEEPEST = 6
 _SAID_CHARS = 300
 _WEB_PAGE = re.compile(r"<!doctype|<html|<head|<body", re.I)
-#: Kinds by the names of exception classes; the first that fits counts.
+#: Kinds by the names of exception classes; the first that fits any error of the chain counts, so that a client's own
+#: "network error" around a timeout, after which it is not known what was done, is no connection that nobody took.
 _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rate_limit", re.compile(r"ratelimit|toomanyrequests|quota|throttl", re.I)),
     ("refused", re.compile(r"auth|unauthori[sz]ed|forbidden|permission(?!error$)", re.I)),
     ("timeout", re.compile(r"timeout|timedout|deadline", re.I)),
+    ("down", re.compile(r"connect(ion)?refused|connect(or)?error|connectionerror|apiconnection|networkerror", re.I)),
+    ("server", re.compile(r"internalserver|serviceunavailable|servererror|badgateway|remoteprotocol|readerror|disconnected", re.I)),
     ("down", re.compile(r"connect(ion)?refused|connecterror|connectionerror|apiconnection|networkerror", re.I)),
-    ("server", re.compile(r"internalserver|serviceunavailable|servererror|badgateway|remoteprotocol|readerror", re.I)),
     ("not_found", re.compile(r"notfound", re.I)),
-    ("unreadable", re.compile(r"jsondecode|parsingerror|decodingerror|responsevalidation|contenttype", re.I)),
+    ("unreadable", re.compile(r"jsondecode|parsingerror|decodingerror|responsevalidation|contenttype|payloaderror", re.I)),
     ("rejected", re.compile(r"badrequest|unprocessable|validationerror|conflict|invalidrequest", re.I)),
 )
 
@@ -144,10 +146,9 @@ def _kind(chain: list[BaseException], status: int | None, said: str) -> Kind:
         if isinstance(error, ConnectionError):
             return Kind.DOWN if isinstance(error, ConnectionRefusedError) else Kind.SERVER
     if status is None:
-        for error in chain:
-            for kind, name in _NAMES:
-                if name.search(type(error).__name__):
-                    return Kind(kind)
+        for kind, name in _NAMES:
+            if any(name.search(type(error).__name__) for error in chain):
+                return Kind(kind)
     return Kind.UNREADABLE if said == "a web page" else Kind.OTHER
 
 
@@ -162,7 +163,9 @@ def _kind_of_status(status: int) -> Kind | None:
         return Kind.TIMEOUT
     if status >= 500:
         return Kind.SERVER
-    return Kind.REJECTED if status >= 400 else None
+    if status >= 400:
+        return Kind.REJECTED
+    return Kind.UNREADABLE if 200 <= status < 300 else None
 
 
 def _said(chain: list[BaseException]) -> str:
@@ -172,6 +175,7 @@ def _said(chain: list[BaseException]) -> str:
     text = next((text for text in texts if text.strip()), type(chain[0]).__name__)
     for error in chain:
         body = getattr(error, "body", None)
+        body = body.model_dump() if hasattr(body, "model_dump") else body
         if isinstance(body, Mapping):
             message = body.get("message") or body.get("detail") or body.get("error")
             message = message.get("message") if isinstance(message, Mapping) else message

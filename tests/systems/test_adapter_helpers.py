@@ -104,6 +104,19 @@ def test_a_missing_or_wrong_package_says_the_one_command() -> None:
 # --------------------------------------------------------------------------------------------------------------- calls
 
 
+class NetworkError(Exception):
+    """As clients wrap whatever their HTTP library raised."""
+
+
+class ReadTimeout(Exception):
+    """As an HTTP library names it, no subclass of Python's own."""
+
+
+def around(outer: Exception, inner: Exception) -> Exception:
+    outer.__context__ = inner
+    return outer
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -118,6 +131,8 @@ def test_a_missing_or_wrong_package_says_the_one_command() -> None:
         (ConnectionResetError(104, "reset"), Kind.SERVER),
         (json.JSONDecodeError("Expecting value", "{", 1), Kind.UNREADABLE),
         (ValueError("<!DOCTYPE html><html>login</html>"), Kind.UNREADABLE),
+        (NetworkError("request timed out"), Kind.DOWN),
+        (around(NetworkError("request timed out"), ReadTimeout("read")), Kind.TIMEOUT),
         (PermissionError(13, "cannot write"), Kind.OTHER),
         (KeyError("facts"), Kind.OTHER),
     ],
