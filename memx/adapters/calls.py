@@ -116,6 +116,11 @@ class Calls:
         )
         try:
             return retrying(work)
+        except AdapterError as error:
+            so_far = self.so_far()
+            if not so_far:
+                raise
+            raise type(error)(f"{error.message}; stored so far: {so_far}", error.hint) from error
         except MemxError:
             raise
         except Exception as error:

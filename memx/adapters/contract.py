@@ -39,11 +39,12 @@ class MemoryAdapter(ABC):
 
     name: ClassVar[str] = ""
     version: ClassVar[str] = ""
-    deep_query: ClassVar[bool] = True
+    #: An instance may know better than its class, once it has spoken to the system.
+    deep_query: bool = True
+    keeps_data: bool = False
     shares_entity_ids: ClassVar[bool] = False
     ignores_top_k: ClassVar[bool] = False
     sees_gold: ClassVar[bool] = False
-    keeps_data: ClassVar[bool] = False
     exports: ClassVar[tuple[str, ...]] = ()
     cannot_see: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[Mapping[str, Any]] = {}

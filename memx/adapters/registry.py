@@ -23,6 +23,10 @@ ADAPTERS: Mapping[str, str] = {
     "no-context": "memx.adapters.systems.no_context:NoContext",
     "full-context": "memx.adapters.systems.full_context:FullContext",
     "oracle": "memx.adapters.systems.oracle:Oracle",
+    "random-k": "memx.adapters.systems.random_k:RandomK",
+    "http": "memx.adapters.systems.http:HttpMemory",
+    "command": "memx.adapters.systems.command:CommandMemory",
+    "supermemory": "memx.adapters.systems.supermemory:Supermemory",
     "zep": "memx.adapters.systems.zep:Zep",
 }
 DATASETS: Mapping[str, str] = {
