@@ -9,9 +9,11 @@ python -m tests.fake_openai --port 8123 --fault-rate 0.4 --latency 0.2
 from __future__ import annotations
 
 import argparse
+import base64
 import json
 import random
 import re
+import struct
 import sys
 import threading
 import time
@@ -23,7 +25,11 @@ from types import TracebackType
 from typing import Any
 
 Request = dict[str, Any]
-Reply = str | Callable[[Request], str]
+#: A reply's text, or its whole message where it calls tools.
+Message = dict[str, Any]
+Reply = str | Callable[[Request], str | Message]
+#: Texts to rows of numbers.
+Embed = Callable[[Sequence[str]], Any]
 
 FAULTS = ("429", "500", "hang", "cut", "prose", "empty")
 PROSE = "I looked at both of them for a while and it is really hard to put into one word."
@@ -36,13 +42,14 @@ class Log:
     requests: list[Request] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    embedded: list[str] = field(default_factory=list)
 
 
 class FakeOpenAI:
     """The server.
 
     Args:
-        reply: the text of every good reply, or a function of the request's body.
+        reply: the text of every good reply, or a function of the request's body that gives the text or a message.
         faults: one per request in order, ``""`` for none; afterwards none. Or a function of the request's number.
             ``429`` (``429:0.5`` with that Retry-After), ``429:none`` (without), ``quota`` (429 for good), ``500``
             and any other status, ``hang``, ``drop`` (connection closed), ``cut`` (body cut off), ``garbled`` (no JSON),
@@ -52,6 +59,8 @@ class FakeOpenAI:
         models: names that exist; None for any.
         key: the only key accepted; None for any or none.
         latency_s: how long a good reply takes.
+        embed: what answers /embeddings; None for a server that has none.
+        embedding_faults: as ``faults``, for requests of embeddings.
     """
 
     def __init__(
@@ -63,8 +72,11 @@ class FakeOpenAI:
         key: str | None = None,
         latency_s: float = 0.0,
         port: int = 0,
+        embed: Embed | None = None,
+        embedding_faults: Sequence[str] = (),
     ) -> None:
         self.reply = reply
+        self.embed = embed
         self.models = models
         self.key = key
         self.latency_s = latency_s
@@ -72,6 +84,7 @@ class FakeOpenAI:
         self.hung = threading.Event()
         self._guard = threading.Lock()
         self._fault: Callable[[int], str] | Iterator[str] = faults if callable(faults) else chain(faults, repeat(""))
+        self._embedding_fault = chain(embedding_faults, repeat(""))
         self._server = _Server(("127.0.0.1", port), _handler(self))
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -115,9 +128,16 @@ class FakeOpenAI:
             self.log.headers.append(headers)
         return fault
 
-    def text(self, body: Request) -> str:
-        """The text of a good reply."""
-        return self.reply if isinstance(self.reply, str) else self.reply(body)
+    def note_embedding(self, texts: Sequence[str]) -> str:
+        """Record texts to embed and say which fault their request gets."""
+        with self._guard:
+            self.log.embedded.extend(texts)
+            return next(self._embedding_fault)
+
+    def message(self, body: Request) -> Message:
+        """The message of a good reply."""
+        said = self.reply if isinstance(self.reply, str) else self.reply(body)
+        return {"role": "assistant", "content": said} if isinstance(said, str) else {"role": "assistant", **said}
 
 
 class _Server(ThreadingHTTPServer):
@@ -145,6 +165,8 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if self.path.startswith("/page/"):
                 return self._redirect()
+            if self.path == "/v1/embeddings" and fake.embed is not None:
+                return self._embed(body, fake.embed)
             if self.path != "/v1/chat/completions":
                 return self._json(404, {"detail": "Not Found"})
             fault = fake.note(body, {name.lower(): value for name, value in self.headers.items()})
@@ -157,8 +179,19 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
             if not self._fail(fault, body):
                 if fake.latency_s:
                     time.sleep(fake.latency_s)
-                self._chat(body, fake.text(body), usage=fault != "no-usage")
+                self._say(body, fake.message(body), usage=fault != "no-usage")
             return None
+
+        def _embed(self, body: Request, embed: Embed) -> None:
+            texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+            if self._fail(fake.note_embedding(texts), body):
+                return
+            rows: list[Any] = [[float(value) for value in row] for row in embed(texts)]
+            if body.get("encoding_format") == "base64":
+                rows = [base64.b64encode(struct.pack(f"<{len(row)}f", *row)).decode() for row in rows]
+            data = [{"object": "embedding", "index": place, "embedding": row} for place, row in enumerate(rows)]
+            usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+            self._json(200, {"object": "list", "data": data, "model": body["model"], "usage": usage})
 
         def _fail(self, fault: str, body: Request) -> bool:
             """Act a fault; False when the request is to be answered well."""
@@ -200,11 +233,14 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
                 return False
             return True
 
-        def _chat(self, body: Request, text: str, *, finish: str = "stop", usage: bool = True) -> None:
-            self._json(200, _completion(body, text, finish, usage))
+        def _chat(self, body: Request, text: str, *, finish: str = "stop") -> None:
+            self._json(200, _completion(body, {"role": "assistant", "content": text}, finish, True))
+
+        def _say(self, body: Request, message: Message, *, usage: bool) -> None:
+            self._json(200, _completion(body, message, "tool_calls" if message.get("tool_calls") else "stop", usage))
 
         def _cut(self, body: Request) -> None:
-            whole = json.dumps(_completion(body, fake.text(body), "stop", True)).encode()
+            whole = json.dumps(_completion(body, fake.message(body), "stop", True)).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(whole)))
@@ -240,9 +276,8 @@ def _handler(fake: FakeOpenAI) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def _completion(body: Request, text: str, finish: str, usage: bool) -> dict[str, Any]:
-    sent = sum(len(message["content"]) for message in body["messages"]) // 4
-    message = {"role": "assistant", "content": text}
+def _completion(body: Request, message: Message, finish: str, usage: bool) -> dict[str, Any]:
+    sent = sum(len(said["content"] or "") for said in body["messages"]) // 4
     content: dict[str, Any] = {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -251,7 +286,7 @@ def _completion(body: Request, text: str, finish: str, usage: bool) -> dict[str,
         "choices": [{"index": 0, "finish_reason": finish, "message": message}],
     }
     if usage:
-        spent = len(text) // 4 + 1
+        spent = len(message["content"] or "") // 4 + 1
         content["usage"] = {"prompt_tokens": sent, "completion_tokens": spent, "total_tokens": sent + spent}
     return content
 

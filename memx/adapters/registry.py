@@ -23,6 +23,7 @@ ADAPTERS: Mapping[str, str] = {
     "no-context": "memx.adapters.systems.no_context:NoContext",
     "full-context": "memx.adapters.systems.full_context:FullContext",
     "oracle": "memx.adapters.systems.oracle:Oracle",
+    "mem0": "memx.adapters.systems.mem0:Mem0",
     "random-k": "memx.adapters.systems.random_k:RandomK",
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",

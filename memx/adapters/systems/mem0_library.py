@@ -1,0 +1,324 @@
+"""mem0's open source library, run in this process: a model of one's own extracts, a local vector store keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from memx.adapters.calls import Calls
+from memx.adapters.packages import load_package
+from memx.adapters.provenance import parse_time
+from memx.adapters.system_models import described, embedder, llm_address, llm_key, silence, vectors
+from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, retrieved_of
+from memx.errors import AdapterError, InputError
+from memx.model import Fact, FactStatus, QueryResult, Session, Snapshot
+
+_FIRST_PAGE = 1000
+_SAID_ON = "The new messages were written on {date}: that is the Observation Date, whatever stands above."
+
+
+class ReplyParsingError(Exception):
+    """The extraction model's reply is no JSON object; mem0 by itself would go on as if nothing was to be stored."""
+
+
+class Mem0Library:
+    """The library.
+
+    mem0 takes silence for success: facts that cannot be read, embedded or inserted are logged and left out. Here each
+    of them is an error that says what was stored.
+    """
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        from platformdirs import user_cache_path
+
+        self._options = options
+        # mem0 writes an id of the user into a folder of its own as soon as it is imported.
+        silence("mem0", MEM0_TELEMETRY="False", MEM0_DIR=str(user_cache_path("memx") / "mem0"))
+        self._package = load_package("mem0", "mem0", "mem0ai", versions=("2",))
+        self._config = _read_config(options["config"])
+        self.calls = Calls("mem0", key="OPENAI_API_KEY", where=llm_address(options))
+        self._open: dict[str, _Store] = {}
+        #: The turns that brought each memory, by entity and id; a deleted memory no longer tells.
+        self._sources: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Version, models and vector store."""
+        models = {} if "embedder" in self._config else described(self._options)
+        store = self._config.get("vector_store", {}).get("provider", "qdrant, local")
+        shown = {"mode": "library", "version": self._package.__version__, "vector_store": store, **models}
+        return shown if self._options["infer"] else {**shown, "llm": "none"}
+
+    def ingest_session(self, session: Session) -> None:
+        store = self._store(session.entity_id)
+        brought = self._sources.setdefault(session.entity_id, {})
+        self.calls.begin(session)
+        for addition in additions(session, self._options["unit"]):
+            add = partial(store.add, addition, session.entity_id, self._options["infer"])
+            # Its requests to the model are repeated inside; the call as a whole is not safe to make twice.
+            for row in self.calls.write(addition.what, add):
+                brought[str(row["id"])] = addition.turn_ids
+            if store.lost:
+                error = next(iter(store.lost.values()))
+                what = f"{addition.what}: {len(store.lost)} extracted facts were left out"
+                raise self.calls.failed(what, error) from error
+            self.calls.stored(len(addition.turn_ids))
+        self.calls.end()
+
+    def wait_until_ready(self, entity_id: str, timeout_s: float) -> None:
+        """add() returns when all is stored."""
+
+    def query(self, query: str, entity_id: str, top_k: int, asked_at: datetime | None) -> QueryResult:
+        memory, threshold = self._store(entity_id).memory, self._options["threshold"]
+        search = partial(memory.search, query, top_k=top_k, filters={"user_id": entity_id}, explain=True)
+        rows = self.calls.read("search", partial(search, threshold=threshold))["results"]
+        return QueryResult(tuple(retrieved_of(row) for row in rows))
+
+    def export_state(self, entity_id: str) -> Snapshot:
+        store = self._store(entity_id)
+        rows = self.calls.read("list memories", partial(store.rows, entity_id))
+        known = self._sources.setdefault(entity_id, {})
+        facts = {str(row["id"]): _with_history(fact_of(row), row, store) for row in rows}
+        known.update({fact.fact_id: fact.source_turn_ids for fact in facts.values() if fact.source_turn_ids})
+        # The vector store lists in no order; the history tells in which they came, and of those that were deleted.
+        ids = dict.fromkeys([*store.ids_of_history(), *known, *facts])
+        told = [facts.get(fact_id) or _deleted(fact_id, store, known.get(fact_id, ())) for fact_id in ids]
+        return Snapshot(entity_id, tuple(fact for fact in told if fact is not None))
+
+    def reset(self, entity_id: str) -> None:
+        self._sources.pop(entity_id, None)
+        if self._config:
+            memory = self._store(entity_id).memory
+            self.calls.write("delete memories", partial(memory.delete_all, user_id=entity_id), repeat="always")
+        elif entity_id in self._open:
+            self._open.pop(entity_id).close(remove=True)
+        elif self._options["path"]:
+            shutil.rmtree(self._folder(entity_id), ignore_errors=True)
+
+    def close(self) -> None:
+        for store in self._open.values():
+            store.close(remove=not self._options["path"])
+        self._open.clear()
+
+    def _store(self, entity_id: str) -> _Store:
+        # A local vector store is locked by who opened it, so each entity has its own; a configured one serves all.
+        name = "" if self._config else entity_id
+        if name not in self._open:
+            kept = bool(self._options["path"])
+            folder = self._folder(name) if kept else Path(tempfile.mkdtemp(prefix="memx-mem0-"))
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                memory = self._package.Memory.from_config(self._settings(folder))
+            except Exception as error:
+                if not kept:
+                    shutil.rmtree(folder, ignore_errors=True)
+                raise self._opening_failed(error) from error
+            self._open[name] = _Store(memory, folder, self._options, own=not self._config)
+        return self._open[name]
+
+    def _folder(self, name: str) -> Path:
+        return Path(self._options["path"]).expanduser() / (name or "configured")
+
+    def _opening_failed(self, error: Exception) -> AdapterError:
+        failed = self.calls.failed("open the store", error)
+        if "already accessed by another instance" in str(error):
+            hint = (
+                "A local store serves one case at a time: --concurrency 1, or a server of its own in the configuration."
+            )
+            return AdapterError(failed.message, hint)
+        return failed
+
+    def _settings(self, folder: Path) -> dict[str, Any]:
+        if self._config:
+            return {"history_db_path": str(folder / "history.db"), **self._config}
+        dimension = embedder(self._options).signature.dimension
+        place = {"path": str(folder / "qdrant"), "collection_name": "memx", "embedding_model_dims": dimension}
+        model = {"openai_base_url": llm_address(self._options), "api_key": llm_key(self._options)}
+        return {
+            "vector_store": {"provider": "qdrant", "config": {**place, "on_disk": True}},
+            "llm": {"provider": "openai", "config": {**model, "model": self._options["llm"], "temperature": 0}},
+            # Stands in until the embedder of memx is put in its place: mem0 takes no object here.
+            "embedder": {"provider": "openai", "config": {"api_key": "none", "embedding_dims": dimension}},
+            "history_db_path": str(folder / "history.db"),
+        }
+
+
+class _Store:
+    """One opened ``Memory`` and where it lies.
+
+    Attributes:
+        lost: what the last add() left out silently, by id or text, with the error.
+    """
+
+    def __init__(self, memory: Any, folder: Path, options: Mapping[str, Any], own: bool) -> None:
+        self.memory = memory
+        self.lost: dict[str, Exception] = {}
+        self._folder = folder
+        self._own = own
+        if own:
+            memory.embedding_model = _Embedding(options)
+            memory.llm.client = _client(options)
+        memory.llm = _Model(memory.llm, options["llm_retries"])
+        self._watch(memory.embedding_model, "embed", lambda text, *rest, **named: [text])
+        self._watch(memory.vector_store, "insert", lambda *rest, **named: named.get("ids") or ["a fact"])
+
+    def add(self, addition: Addition, entity_id: str, infer: bool) -> Sequence[Mapping[str, Any]]:
+        """The memories that one add() brought."""
+        self.lost.clear()
+        metadata, at = addition.metadata, addition.at
+        prompt = self.memory.custom_instructions or ""
+        if at is not None:
+            metadata = {**metadata, "created_at": at.isoformat()}
+            prompt = f"{prompt}\n{_SAID_ON.format(date=at.date())}".strip()
+        added = self.memory.add(
+            addition.messages, user_id=entity_id, metadata=metadata, infer=infer, prompt=prompt or None
+        )
+        rows: Sequence[Mapping[str, Any]] = added["results"]
+        return rows
+
+    def rows(self, entity_id: str) -> list[Mapping[str, Any]]:
+        """Every memory; mem0's listing has no cursor, so it is asked for more until it gives less."""
+        size = _FIRST_PAGE
+        while True:
+            listed = self.memory.get_all(filters={"user_id": entity_id}, top_k=size, show_expired=True)
+            found: list[Mapping[str, Any]] = listed["results"]
+            if len(found) < size:
+                return found
+            size *= 4
+
+    def ids_of_history(self) -> list[str]:
+        """Every id that the history of this store names; none where the history holds other users' memories too."""
+        if not self._own:
+            return []
+        rows = self.memory.db.connection.execute("SELECT memory_id FROM history ORDER BY rowid").fetchall()
+        return [str(row[0]) for row in rows]
+
+    def history(self, memory_id: str) -> list[Mapping[str, Any]]:
+        """The changes of a memory in their order."""
+        rows: list[Mapping[str, Any]] = self.memory.history(memory_id)
+        return rows
+
+    def close(self, remove: bool) -> None:
+        """Release the store, and remove its folder if asked."""
+        with contextlib.suppress(Exception):
+            self.memory.close()
+            self.memory.vector_store.client.close()
+        if remove:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _watch(self, owner: Any, method: str, keys: Callable[..., Sequence[str]]) -> None:
+        """Remember what a method failed for; what it does in a later attempt is no longer lost."""
+        inner = getattr(owner, method)
+
+        def watched(*args: Any, **named: Any) -> Any:
+            about = keys(*args, **named)
+            try:
+                done = inner(*args, **named)
+            except Exception as error:
+                self.lost.update(dict.fromkeys(about, error))
+                raise
+            for key in about:
+                self.lost.pop(key, None)
+            return done
+
+        setattr(owner, method, watched)
+
+
+class _Embedding:
+    """memx's embedder with the methods that mem0 calls."""
+
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self._model = embedder(options)
+
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+        return vectors(self._model, [text])[0]
+
+    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
+        return vectors(self._model, texts)
+
+
+class _Model:
+    """mem0's chat model, asked again while its reply is no JSON object."""
+
+    def __init__(self, inner: Any, retries: int) -> None:
+        self._inner = inner
+        self._retries = retries
+
+    def generate_response(self, *args: Any, **named: Any) -> Any:
+        for left in range(self._retries, -1, -1):
+            reply = self._inner.generate_response(*args, **named)
+            if reply and (not isinstance(reply, str) or _is_object(reply)):
+                return reply
+            if not left:
+                raise ReplyParsingError(f"the model that extracts replied {str(reply or '')[:120]!r}")
+        return None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def _client(options: Mapping[str, Any]) -> Any:
+    import openai
+
+    return openai.OpenAI(
+        api_key=llm_key(options),
+        base_url=llm_address(options),
+        timeout=options["llm_timeout"],
+        max_retries=options["llm_retries"],
+    )
+
+
+def _is_object(reply: str) -> bool:
+    try:
+        return isinstance(json.loads(reply[reply.find("{") : reply.rfind("}") + 1], strict=False), dict)
+    except ValueError:
+        return False
+
+
+def _with_history(fact: Fact, row: Mapping[str, Any], store: _Store) -> Fact:
+    """The fact with its older wordings, where it was ever rewritten."""
+    if row.get("updated_at") in (None, row.get("created_at")):
+        return fact
+    changes = [
+        {"content": change["old_memory"], "until": change["updated_at"]}
+        for change in store.history(fact.fact_id)
+        if change["event"] == "UPDATE"
+    ]
+    return Fact(
+        fact.fact_id,
+        fact.content,
+        source_turn_ids=fact.source_turn_ids,
+        created_at=fact.created_at,
+        metadata={**fact.metadata, "history": changes},
+    )
+
+
+def _deleted(memory_id: str, store: _Store, turn_ids: tuple[str, ...]) -> Fact | None:
+    """A memory that the history still tells of."""
+    change = next((change for change in reversed(store.history(memory_id)) if change["event"] == "DELETE"), None)
+    if change is None:
+        return None
+    metadata = {"deleted_at": change["updated_at"]}
+    content, created_at = str(change["old_memory"] or ""), parse_time(change["created_at"])
+    return Fact(memory_id, content, FactStatus.DELETED, (), turn_ids, created_at, metadata)
+
+
+def _read_config(path: str) -> dict[str, Any]:
+    """mem0's own configuration from a JSON file; empty where none is given."""
+    if not path:
+        return {}
+    try:
+        config = json.loads(Path(path).expanduser().read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", "Give mem0's configuration as JSON.", path=path) from None
+    except ValueError as error:
+        raise InputError(f"is no JSON: {error}", "Give the object that Memory.from_config takes.", path=path) from None
+    if not isinstance(config, dict) or not config:
+        raise InputError("holds no settings", "Give the object that Memory.from_config takes.", path=path)
+    return config
