@@ -26,11 +26,13 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("rate_limit", re.compile(r"ratelimit|toomanyrequests|quota|throttl", re.I)),
     ("refused", re.compile(r"auth|unauthori[sz]ed|forbidden|permission(?!error$)", re.I)),
     ("timeout", re.compile(r"timeout|timedout|deadline", re.I)),
+    (
+        "server",
+        re.compile(r"internalserver|serviceunavailable|servererror|badgateway|remoteproto|readerror|disconnec", re.I),
+    ),
     ("down", re.compile(r"connect(ion)?refused|connect(or)?error|connectionerror|apiconnection|networkerror", re.I)),
-    ("server", re.compile(r"internalserver|serviceunavailable|servererror|badgateway|remoteprotocol|readerror|disconnected", re.I)),
-    ("down", re.compile(r"connect(ion)?refused|connecterror|connectionerror|apiconnection|networkerror", re.I)),
     ("not_found", re.compile(r"notfound", re.I)),
-    ("unreadable", re.compile(r"jsondecode|parsingerror|decodingerror|responsevalidation|contenttype|payloaderror", re.I)),
+    ("unreadable", re.compile(r"jsondecode|parsingerror|decodingerror|responsevalidation|contenttype|payload", re.I)),
     ("rejected", re.compile(r"badrequest|unprocessable|validationerror|conflict|invalidrequest", re.I)),
 )
 

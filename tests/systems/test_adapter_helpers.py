@@ -45,6 +45,19 @@ class RateLimitError(Exception):
     """An SDK's own class that carries no status."""
 
 
+class NetworkError(Exception):
+    """An SDK's own class for every broken connection."""
+
+
+class RemoteProtocolError(Exception):
+    """As an HTTP library names a connection that was closed without an answer."""
+
+
+def wrapping(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
 def failing(*errors: Exception) -> Callable[[], str]:
     left = list(errors)
 
@@ -133,6 +146,10 @@ def around(outer: Exception, inner: Exception) -> Exception:
         (ValueError("<!DOCTYPE html><html>login</html>"), Kind.UNREADABLE),
         (NetworkError("request timed out"), Kind.DOWN),
         (around(NetworkError("request timed out"), ReadTimeout("read")), Kind.TIMEOUT),
+        (StatusError('{"results": [', 200), Kind.UNREADABLE),
+        (wrapping(NetworkError("gone"), RemoteProtocolError("no answer")), Kind.SERVER),
+        (wrapping(NetworkError("gone"), ConnectionRefusedError(111, "refused")), Kind.DOWN),
+        (NetworkError("gone"), Kind.DOWN),
         (PermissionError(13, "cannot write"), Kind.OTHER),
         (KeyError("facts"), Kind.OTHER),
     ],
