@@ -65,11 +65,11 @@ class Terminal:
             last = time.perf_counter()
         return last
 
-    def press(self, key: str) -> float:
-        """Milliseconds from a key to the last byte it brings about."""
-        start = time.perf_counter()
+    def press(self, key: str) -> tuple[float, float]:
+        """Milliseconds from a key to the last byte it brings about, and of processor time until the silence."""
+        start, used = time.perf_counter(), self.cpu_ms()
         os.write(self.master, key.encode())
-        return 1000 * (self.settle() - start)
+        return 1000 * (self.settle() - start), self.cpu_ms() - used
 
     def memory_mb(self) -> float:
         """Resident memory of the program."""
@@ -78,8 +78,8 @@ class Terminal:
 
     def cpu_ms(self) -> float:
         """Processor time the program has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        tasks = Path(f"/proc/{self.process.pid}/task").iterdir()
+        return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e6
 
     def close(self) -> None:
         """End the program."""
@@ -111,7 +111,7 @@ def measure(store: Path, label: str, repeats: int) -> None:
     terminal = Terminal(store)
     terminal.read_until(b"runs")
     terminal.settle()
-    timings: dict[str, list[float]] = {"open a run": [terminal.press("\r")]}
+    timings: dict[str, list[tuple[float, float]]] = {"open a run": [terminal.press("\r")]}
     timings["filter key"] = []
     for _ in range(3):
         terminal.press("/")
@@ -133,10 +133,14 @@ def measure(store: Path, label: str, repeats: int) -> None:
         f"cpu {min(cpus):.0f} ms"
     )
     for name, values in timings.items():
-        ranked = sorted(values)
-        high = ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
-        print(f"  {name:<15} best {ranked[0]:6.1f} ms  median {statistics.median(ranked):6.1f} ms  p95 {high:6.1f} ms")
+        print(f"  {name:<15} {_spread([wall for wall, _ in values])}   cpu {_spread([cpu for _, cpu in values])}")
     print(f"  memory          {memory:.0f} MB")
+
+
+def _spread(values: list[float]) -> str:
+    ranked = sorted(values)
+    high = ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
+    return f"best {ranked[0]:6.1f}  median {statistics.median(ranked):6.1f}  p95 {high:6.1f} ms"
 
 
 def main() -> None:

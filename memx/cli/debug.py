@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -28,6 +29,8 @@ def command(question_id: str | None, run_id: str | None, directory: Path, plain:
     if plain or not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         _print(directory, run_id, question_id)
         return
+    # Textual draws at most so often a second; at its usual 60 a key is answered up to 17 ms late, twice.
+    os.environ.setdefault("TEXTUAL_FPS", "120")
     from memx.tui.app import debug
 
     sys.exit(debug(directory, run_id=run_id, question_id=question_id))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -24,6 +25,7 @@ from memx.tui.screens.runs import RunsScreen
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from memx.engine.store.search import RunSearch
     from memx.tui.listing import Listing
 
 #: Seconds between looks whether another process wrote to the store.
@@ -41,7 +43,7 @@ class DebugApp(App[int]):
 
     Args:
         store: read by the screens.
-        search_store: the same store opened a second time, read by the search worker.
+        search_store: the same store opened a second time, read by workers.
         opened: the run to open at once, and the question in it.
         config: theme and moved keys.
     """
@@ -65,6 +67,7 @@ class DebugApp(App[int]):
         self.store = store
         self.search_store = search_store
         self._opened = opened
+        self._run_search: RunSearch | None = None
         self._version = store.data_version()
         self._stale: set[Screen[None]] = set()
         self.marks = Marks(store)
@@ -90,6 +93,22 @@ class DebugApp(App[int]):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit, 130)
         self.set_interval(_WATCH_S, self.watch_store)
         self.call_after_refresh(self.run_worker, _load_screens, thread=True, exit_on_error=False)
+
+    def on_unmount(self) -> None:
+        if self._run_search is not None:
+            self._run_search.close()
+
+    def run_search(self) -> RunSearch:
+        """The store opened for searching the questions of one run.
+
+        Raises:
+            StoreError: the store cannot be opened any more.
+        """
+        if self._run_search is None:
+            from memx.engine.store.search import RunSearch
+
+            self._run_search = RunSearch(self.store.directory)
+        return self._run_search
 
     def watch_store(self) -> None:
         """Let the screen on top read again when another process has written."""
@@ -179,6 +198,11 @@ def _load_screens() -> None:
     import memx.tui.screens.question
     import memx.tui.screens.questions  # noqa: F401
 
+    if not gc.isenabled():
+        # What was loaded by now stays to the end: the collector need not look through it again, 50 ms each time.
+        gc.freeze()
+        gc.enable()
+
 
 def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> int:
     """Run the UI until the user leaves it; returns the exit code.
@@ -191,6 +215,8 @@ def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> in
     Raises:
         MemxError: there is no store, run or question to show.
     """
+    # Nothing that start-up makes is garbage.
+    gc.disable()
     with closing(Store(store_dir)) as store, closing(Store(store_dir)) as search_store:
         opened: tuple[RunRow, str | None] | None = None
         if question_id is not None:

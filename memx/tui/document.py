@@ -42,7 +42,8 @@ Drawn = tuple[tuple[str, str], ...]
 
 def cells(text: str) -> int:
     """Width of a gated text in terminal cells."""
-    if text.isascii():
+    # The sign of a cut text is one cell; wcwidth is not loaded for it alone.
+    if text.isascii() or text.replace("…", "").isascii():
         return len(text)
     from wcwidth import wcswidth
 
@@ -62,7 +63,7 @@ def fit(text: str, width: int, right: bool = False) -> str:
     pad = " " * (width - size)
     padded = pad + shown if right else shown + pad
     # A joiner at the end swallows the blank after it.
-    return padded if padded.isascii() else padded + " " * (width - cells(padded))
+    return padded + " " * (width - cells(padded))
 
 
 def draw(line: Line, width: int) -> Iterator[Drawn]:

@@ -53,6 +53,14 @@ class QuestionsScreen(TriageScreen):
     def on_mount(self) -> None:
         self.data_changed()
         self.give_focus(self.table)
+        self.call_after_refresh(self._warm_up)
+
+    def _warm_up(self) -> None:
+        """Have the run ready for searching before the first letter is typed."""
+        search = self.attempt(self.debug_app.run_search)
+        if search is not None:
+            run_id = self.listing.run.run_id
+            self.run_worker(lambda: search.count(run_id), thread=True, group="warm-up", exit_on_error=False)
 
     @property
     def table(self) -> Rows:
@@ -140,14 +148,17 @@ class QuestionsScreen(TriageScreen):
             line.complain(str(error))
             return
         line.complain("")
-        self.run_worker(
-            lambda: self._search(text, order), thread=True, exclusive=True, group="search", exit_on_error=False
-        )
+        store = self.attempt(self.debug_app.run_search)
+        if store is not None:
+            self.run_worker(
+                lambda: self._search(text, order, store),
+                thread=True, exclusive=True, group="search", exit_on_error=False,
+            )  # fmt: skip
 
-    def _search(self, text: str, order: int) -> None:
+    def _search(self, text: str, order: int, store: Store) -> None:
         worker = get_current_worker()
         try:
-            found = self.listing.search(text, order, self.debug_app.search_store)
+            found = self.listing.search(text, order, store)
         except MemxError as error:
             self.app.call_from_thread(self.debug_app.show_error, error)
             return

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import groupby
+from operator import itemgetter
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -42,7 +44,9 @@ class Pane(ScrollView, can_focus=True):
 
     def strip(self, pieces: Iterable[tuple[str, str]], width: int, over: str | None = None) -> Strip:
         """Pieces of gated text as one line of exactly ``width`` cells."""
-        segments = [Segment(text, self.look(role, over=over)) for text, role in pieces if text]
+        # Neighbours of one role are one segment: what a segment costs does not depend on its length.
+        grouped = groupby(pieces, itemgetter(1))
+        segments = [Segment("".join(text for text, _ in group), self.look(role, over=over)) for role, group in grouped]
         return Strip(segments).adjust_cell_length(width, self.look("text", over=over))
 
     def set_content_size(self, width: int, height: int) -> None:
