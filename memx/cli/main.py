@@ -31,7 +31,7 @@ COMMANDS = {
     "rejudge": ("rejudge", "Judge the stored answers of a run again, with another judge."),
     "probe": ("probe", "Ask failed questions again with one thing changed."),
     "calibrate": ("calibrate", "Plant known faults and measure how often diagnosis is right."),
-    "export": ("export", "Write a run as JSON or CSV."),
+    "export": ("export", "Write a run as JSON, Markdown, HTML, CSV or JUnit."),
     "datasets": ("datasets", "List datasets, check a file."),
     "adapters": ("adapters", "List memory systems, show one's options."),
 }
@@ -112,8 +112,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 def say(text: str) -> None:
     """Print narration on stderr, made safe for a terminal."""
     from memx.text.gate import safe
+    from memx.text.secrets import hide
 
-    click.echo(safe(text, newlines=True), err=True)
+    click.echo(hide(safe(text, newlines=True)), err=True)
 
 
 def _unexpected(error: Exception) -> int:

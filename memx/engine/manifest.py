@@ -12,6 +12,7 @@ from typing import Any
 
 import memx
 from memx.adapters.contract import DatasetInfo, MemoryAdapter
+from memx.adapters.options import secret_names
 from memx.engine.judges.contract import Judge
 from memx.engine.redaction import redact_command, redact_options, redact_text
 from memx.engine.settings import RunSettings
@@ -38,7 +39,8 @@ def build_manifest(
     reasons = [*slice_reasons]
     if git["dirty"]:
         reasons.append("the working tree has uncommitted changes")
-    shown = settings.as_dict() | {"adapter_options": redact_options(settings.adapter_options)}
+    options = redact_options(settings.adapter_options, secret_names(adapter.OPTIONS))
+    shown = settings.as_dict() | {"adapter_options": options}
     return {
         "memx": memx.__version__,
         "dataset": {

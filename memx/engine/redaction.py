@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-HIDDEN = "***"
+from memx.text.secrets import HIDDEN, hide
+
 _SECRET_NAME = re.compile(
     r"(api|access|auth|private)?[_-]?(key|token|secret|password|passwd|credential)s?$|authorization", re.I
 )
@@ -20,16 +21,22 @@ def is_secret_name(name: str) -> bool:
 
 
 def redact_text(text: str) -> str:
-    """The text without what looks like a key: ``sk-...``, a bearer token, user and password in an address."""
-    return _BEARER.sub(HIDDEN, _USERINFO.sub(HIDDEN, text))
+    """The text without the secrets that an adapter was given and without what looks like a key: ``sk-...``, a bearer
+    token, user and password in an address."""
+    return _BEARER.sub(HIDDEN, _USERINFO.sub(HIDDEN, hide(text)))
 
 
-def redact_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options with secret values hidden."""
+def redact_options(options: Mapping[str, Any], secret: Collection[str] = ()) -> dict[str, Any]:
+    """Options with secret values hidden, at any depth: those whose names say so, and those that ``secret`` lists."""
     return {
-        name: HIDDEN if is_secret_name(name) else redact_text(value) if isinstance(value, str) else value
-        for name, value in options.items()
+        name: HIDDEN if name in secret or is_secret_name(name) else _redacted(value) for name, value in options.items()
     }
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, str):
+        return redact_text(value)
+    return redact_options(value) if isinstance(value, Mapping) else value
 
 
 def redact_command(arguments: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
+from memx.adapters.options import secret_names
 from memx.diagnose.contract import AsksModel, Embed
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
@@ -25,7 +26,7 @@ from memx.engine.events import Event, Listener, RunStarted
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.manifest import build_manifest
-from memx.engine.redaction import HIDDEN, redact_options
+from memx.engine.redaction import HIDDEN, redact_options, redact_text
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import Store
 from memx.engine.store.writer import RunWriter
@@ -145,7 +146,8 @@ class Runner:
             if isinstance(error, TypeError):
                 message = f"adapter '{name}' does not take these options: {error}"
                 raise UsageError(message, f"memx adapters show {name} lists them.") from None
-            raise AdapterError(f"adapter '{name}' cannot start: {type(error).__name__}: {error}") from None
+            said = redact_text(f"{type(error).__name__}: {error}")
+            raise AdapterError(f"adapter '{name}' cannot start: {said}") from None
         finally:
             thread.end()
 
@@ -169,7 +171,7 @@ class Runner:
         )
         stored = replace(
             settings,
-            adapter_options=redact_options(settings.adapter_options),
+            adapter_options=redact_options(settings.adapter_options, secret_names(parts.adapter.OPTIONS)),
             base_url=HIDDEN if shown_url(settings.base_url) != settings.base_url else settings.base_url,
         )
         writer.begin(
