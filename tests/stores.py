@@ -79,7 +79,11 @@ def write_run(
     writer = RunWriter(directory, run_id)
     settings = {"top_k": _TOP_K, "limit": None, "random": False, "seed": 7}
     writer.begin(
-        dataset="demo", adapter=adapter, judge="offline", settings=settings, manifest={"seed": 7, "git": "0f0f0f0"}
+        dataset="demo",
+        adapter=adapter,
+        judge="offline",
+        settings=settings,
+        manifest={"seed": 7, "git": {"commit": "0f0f0f0"}},
     )
     writer.set_question_total(questions)
     counts = dict.fromkeys(("PASS", "FAIL", "UNJUDGED", "ERROR"), 0)

@@ -1,14 +1,43 @@
-"""One question as Markdown, to paste into an issue."""
+"""The Markdown export: a summary and one section per question, to paste into an issue."""
 
 from __future__ import annotations
 
-from memx.engine.record import MEANING, Record, lost_at, trail
+import re
+from collections.abc import Iterator
+
+from memx.engine.export_parts import calibration_lines, chosen, facts_of, stage_rows
+from memx.engine.record import MEANING, Record, lost_at, records, trail
+from memx.engine.store.marks import Mark, Marks, Triage
+from memx.engine.store.reader import Store, Where
+from memx.engine.summary import summarize
+from memx.engine.summary_text import accuracy_line, counts_line
 from memx.text.gate import safe, shortened
 
 _LIMIT = 1_200
 
 
-def markdown(record: Record, note: str = "") -> str:
+def markdown_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterator[str]:
+    """The summary of the run, then a section for each question that meets the condition, or that did not pass."""
+    run = store.run(run_id)
+    kept = chosen(where)
+    summary = summarize(store, run_id)
+    lines = [f"# memx run {_code(run.run_id)}", ""]
+    lines += [f"- {label}: {_code(value)}" for label, value in facts_of(run)]
+    lines += ["", f"**{accuracy_line(summary)}**", "", counts_line(summary), ""]
+    rows = stage_rows(summary)
+    if rows:
+        lines += ["| stage | cause | FAILs | share |", "|---|---|---|---|"]
+        lines += [f"| {stage} | {cause} | {count} | {100 * share:.1f} % |" for stage, cause, count, share in rows]
+        lines += ["", *calibration_lines(store), ""]
+    shown = "that did not pass" if where is None else "that the filter keeps"
+    lines += [f"{store.count(run_id, kept)} of {summary.questions} questions, those {shown}:", "", ""]
+    yield "\n".join(lines)
+    triage = Marks(store).current(run)
+    for record in records(store, run, kept):
+        yield markdown(record, triage.get(record.key[1], Triage())) + "\n"
+
+
+def markdown(record: Record, stands: Triage | None = None) -> str:
     """Question, verdict, trail, what came back and near misses; stored texts stand in code, where nothing is markup."""
     trace = record.trace
     question, diagnosis = trace.question, trace.diagnosis
@@ -20,7 +49,7 @@ def markdown(record: Record, note: str = "") -> str:
         "",
         f"- question: {_code(question.text)}",
         f"- gold: {_code(question.gold)}",
-        f"- candidate: {_code(trace.candidate.text) if trace.candidate else 'none'}",
+        f"- candidate: {_candidate(record)}",
         f"- verdict: **{trace.verdict.outcome}** by {trace.verdict.decider}: {_code(trace.verdict.why)}",
     ]
     if trace.error is not None:
@@ -48,9 +77,19 @@ def markdown(record: Record, note: str = "") -> str:
         lines += [f"| {_cell(s.name)} | {s.expected:.3f} | {s.winner:.3f} | {s.gap:+.3f} |" for s in miss.signals]
         if miss.would_keep:
             lines += ["", f"Would be kept if {', '.join(map(_code, miss.would_keep))}"]
-    if note:
-        lines += ["", safe(note, newlines=True)]
+    if stands is not None and stands.mark is not Mark.OPEN:
+        lines += ["", f"Marked: **{stands.mark}**"]
+    if stands is not None and stands.note:
+        lines += ["", safe(stands.note, newlines=True)]
     return "\n".join(lines) + "\n"
+
+
+def _candidate(record: Record) -> str:
+    candidate = record.trace.candidate
+    if candidate is None:
+        return "none"
+    # What was retrieved stands in the table below.
+    return "the retrieved texts" if candidate.source == "retrieved" else _code(candidate.text)
 
 
 def _code(text: str) -> str:
@@ -70,6 +109,4 @@ def _cell(text: str) -> str:
 
 
 def _ticks(text: str) -> list[str]:
-    import re
-
     return re.findall(r"`+", text)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from memx.engine.store import codec
+from memx.engine.store.marks import Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.engine.store.schema import store_error
 from memx.model import Diagnosis, RankMetrics, RetrievalMetrics, Trace
@@ -76,7 +77,7 @@ def question_record(trace: Trace) -> dict[str, Any]:
         if diff is None
         else {"added": diff.added, "removed": diff.removed, "changed": diff.changed, "unchanged": diff.unchanged},
         "diagnosis": _diagnosis(trace.diagnosis),
-        "metrics": _metrics(trace.metrics),
+        "metrics": metrics_json(trace.metrics),
         "timings_ms": {name: round(ms, 3) for name, ms in trace.timings_ms.items()},
         "error": None
         if trace.error is None
@@ -95,13 +96,23 @@ DEEPEST = 50
 _CANDIDATE_CHARS = 2_000
 
 
-def json_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterator[str]:
-    """The text of ``last_run.json`` in pieces, one question at a time."""
+def json_chunks(
+    store: Store, run_id: str, where: Where | None = None, triage: Mapping[str, Triage] | None = None
+) -> Iterator[str]:
+    """The text of ``last_run.json`` in pieces, one question at a time.
+
+    Args:
+        triage: marks and notes to add to their questions; ``last_run.json`` itself holds none.
+    """
     head = codec.dumps(run_head(store.run(run_id)))
     yield head[:-1] + ',\n"questions":['
     separator = "\n"
     for trace in store.traces(run_id, where):
-        yield separator + codec.dumps(question_record(trace))
+        record = question_record(trace)
+        stands = (triage or {}).get(trace.question.question_id)
+        if stands is not None:
+            record |= {"mark": str(stands.mark), "note": stands.note}
+        yield separator + codec.dumps(record)
         separator = ",\n"
     yield "\n]}\n"
 
@@ -176,7 +187,8 @@ def _diagnosis(diagnosis: Diagnosis | None) -> dict[str, Any] | None:
     }
 
 
-def _metrics(metrics: RetrievalMetrics | None) -> dict[str, Any] | None:
+def metrics_json(metrics: RetrievalMetrics | None) -> dict[str, Any] | None:
+    """Turn and session level, each metric by K as text; None where there are none."""
     if metrics is None:
         return None
 

@@ -38,21 +38,33 @@ def _state(run: RunRow) -> str:
     return "" if run.state == "finished" else run.state.upper()
 
 
-def _accuracy(summary: Summary) -> list[str]:
+def accuracy_line(summary: Summary) -> str:
+    """Accuracy with its interval."""
     share = summary.accuracy
-    interval = share.interval
-    line = f"  accuracy  {percent(share)}  ({share.n} of {share.d} judged)"
-    if interval:
-        line += f"  95 % interval {interval[0] * 100:.1f} to {interval[1] * 100:.1f} %"
-    counts = f"  {summary.questions} questions: {summary.passed} PASS  {summary.failed} FAIL"
-    counts += f"  {summary.unjudged} UNJUDGED  {summary.errors} ERROR"
-    lines = [line]
+    line = f"accuracy  {percent(share)}  ({share.n} of {share.d} judged)"
+    if share.interval:
+        line += f"  95 % interval {share.interval[0] * 100:.1f} to {share.interval[1] * 100:.1f} %"
+    return line
+
+
+def counts_line(summary: Summary) -> str:
+    """How many questions ended in which way."""
+    return (
+        f"{summary.questions} questions: {summary.passed} PASS  {summary.failed} FAIL  {summary.unjudged} UNJUDGED"
+        f"  {summary.errors} ERROR"
+    )
+
+
+def adjusted_line(share: Share) -> str:
+    """Accuracy without the questions whose gold is disputed."""
+    return f"adjusted  {percent(share)}  ({share.n} of {share.d}), without questions whose gold is disputed"
+
+
+def _accuracy(summary: Summary) -> list[str]:
+    lines = [f"  {accuracy_line(summary)}"]
     if summary.adjusted is not None:
-        fixed = summary.adjusted
-        lines.append(
-            f"  adjusted  {percent(fixed)}  ({fixed.n} of {fixed.d}), without questions whose gold is disputed"
-        )
-    lines.append(counts)
+        lines.append(f"  {adjusted_line(summary.adjusted)}")
+    lines.append(f"  {counts_line(summary)}")
     if summary.judge is not None:
         stated = {name: value for name, value in summary.judge.items() if value is not None}
         shown = "  ".join(f"{name.replace('_', ' ')} {value * 100:.1f} %" for name, value in stated.items())

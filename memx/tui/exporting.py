@@ -1,13 +1,10 @@
-"""Writing what is shown to files: the same bytes as ``memx export`` writes, and Markdown of single questions."""
+"""Writing what is shown to files: the same bytes as ``memx export`` writes with the same filter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from memx.engine.export_markdown import markdown
-from memx.engine.record import Record
-from memx.engine.store.marks import Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import StoreError
 
@@ -24,10 +21,7 @@ def export(store: Store, run: RunRow, format_: str, where: Where, name: str) -> 
     from memx.engine import export as engine
     from memx.engine.last_run import write_atomically
 
-    if format_ == "md":
-        chunks: Iterator[str] = _sections(store, run, where)
-    else:
-        chunks = engine.FORMATS[format_](store, run.run_id, None if where == Where() else where)
+    chunks = engine.FORMATS[format_](store, run.run_id, None if where == Where() else where)
     folder = store.directory / "exports"
     try:
         folder.mkdir(exist_ok=True)
@@ -36,13 +30,6 @@ def export(store: Store, run: RunRow, format_: str, where: Where, name: str) -> 
     target = (folder / f"{_file_name(name)}.{format_}").absolute()
     write_atomically(target, chunks)
     return target
-
-
-def _sections(store: Store, run: RunRow, where: Where) -> Iterator[str]:
-    triage = Marks(store).current(run)
-    ids = store.question_ids(store.question_keys(run.run_id, where))
-    for question_id in ids:
-        yield markdown(Record(store, run, question_id), triage.get(question_id, Triage()).note) + "\n"
 
 
 def among(keys: Sequence[int]) -> Where:

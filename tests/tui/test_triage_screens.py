@@ -115,8 +115,8 @@ async def test_exports_are_the_bytes_of_memx_export(own_dir: Path, app_on: AppOn
         done = runner.invoke(export_command, [run_id, "--dir", str(own_dir), *arguments], catch_exceptions=False)
         assert done.stdout_bytes == written[suffix].read_bytes()
     text = written[".md"].read_text()
-    assert text.startswith("### `conv-1:q12` FAIL: retrieval > absent")
-    assert text.count("###") == 1
+    assert text.startswith(f"# memx run `{run_id}`")
+    assert text.count("### `conv-1:q12` FAIL: retrieval > absent") == text.count("###") == 1
 
 
 async def test_copying_goes_to_the_terminal_and_says_so(
