@@ -2,42 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from memx.cli.main import say
-from memx.cli.options import directory_option
+from memx.cli.options import directory_option, where_option
+from memx.text.gate import safe
+
+if TYPE_CHECKING:
+    from memx.engine.store.pairs import PairRow
+    from memx.engine.store.reader import RunRow
+
+
+#: What ``--group`` takes, and the groups of the four-way table that it shows.
+GROUPS = {
+    "flips": ("B worse", "B better"),
+    "worse": ("B worse",),
+    "better": ("B better",),
+    "both-fail": ("both fail",),
+    "both-pass": ("both pass",),
+    "all": ("B worse", "B better", "both fail", "both pass"),
+}
 
 
 @click.command(name="compare", short_help="Read two runs of one dataset side by side.")
 @click.argument("a")
 @click.argument("b")
-@click.option("--limit", type=int, default=20, show_default=True, help="Flips listed; 0 for all.")
+@where_option
+@click.option("--group", type=click.Choice(list(GROUPS)), default="flips", show_default=True, help="Which are listed.")
+@click.option("--limit", type=int, default=20, show_default=True, help="Questions listed; 0 for all.")
 @directory_option
-def command(a: str, b: str, limit: int, directory: Path) -> None:
-    """Pair the questions that runs A and B both judged: how many flipped, and the stage each side gives."""
+def command(a: str, b: str, where: str, group: str, limit: int, directory: Path) -> None:
+    """Pair the questions that runs A and B both judged: how many flipped, and the stage each side gives.
+
+    FILTER is read on the questions as B has them.
+    """
     from memx.cli.table import table
-    from memx.engine.api import Run, paired
+    from memx.engine.store.filters import parse
+    from memx.engine.store.pairs import pair_rows
     from memx.engine.store.reader import Store
 
-    pair = paired(Run.load(a, directory), Run.load(b, directory))
-    click.echo(str(pair))
-    store = Store(directory)
-    rows = []
-    for question_id in [*pair.only_a, *pair.only_b][: limit or None]:
-        sides = [store.trace(run_id, question_id) for run_id in (pair.a, pair.b)]
-        shown = [
-            f"{side.diagnosis.stage}: {side.diagnosis.cause}" if side.diagnosis else str(side.verdict.outcome)
-            for side in sides
-        ]
-        rows.append([question_id, *shown, sides[0].question.text])
-    store.close()
-    if rows:
-        click.echo("\n" + table(["flipped", "A", "B", "question"], rows))
-        left = len(pair.only_a) + len(pair.only_b) - len(rows)
-        if left:
-            click.echo(f"{left} more; --limit 0 lists all")
+    with closing(Store(directory)) as store:
+        first, second = store.run(a), store.run(b)
+        rows = pair_rows(store, first, second, parse(where))
+    click.echo(_figures(first, second, rows))
+    wanted = [row for row in rows if row.group in GROUPS[group]]
+    shown = wanted[: limit or None]
+    if shown:
+        cells = [
+            [row.question_id, _side(row.stage_a, row.cause_a, row.outcome_a),
+             _side(row.stage_b, row.cause_b, row.outcome_b), row.category, row.question]
+            for row in sorted(shown, key=lambda row: GROUPS[group].index(row.group))
+        ]  # fmt: skip
+        click.echo("\n" + table([group.rstrip("s"), "A", "B", "category", "question"], cells))
+    if len(shown) < len(wanted):
+        click.echo(f"{len(wanted) - len(shown)} more; --limit 0 lists all")
+
+
+def _figures(a: RunRow, b: RunRow, rows: Sequence[PairRow]) -> str:
+    """The four-way table, the difference with its interval, and what the two runs do not share."""
+    from memx.engine.api import Paired, mcnemar_exact
+    from memx.engine.store.pairs import difference, shared
+
+    ids = {name: tuple(row.question_id for row in rows if row.group == name) for name in GROUPS["all"]}
+    both, worse, better, neither = (len(ids[name]) for name in ("both pass", "B worse", "B better", "both fail"))
+    pair = Paired(
+        a.run_id, b.run_id, both, neither, ids["B worse"], ids["B better"], mcnemar_exact(worse, better)
+    )  # fmt: skip
+    _, low, high = difference(worse, better, len(rows))
+    same = ", ".join(f"{name} {'yes' if agrees else 'NO'}" for name, agrees in shared(a, b).items())
+    lines = [
+        str(pair),
+        f"95 % interval of the difference {low:+.1f} to {high:+.1f} points",
+        "",
+        f"{'':<8}{'B pass':>8}{'B fail':>8}",
+        f"{'A pass':<8}{both:>8}{worse:>8}",
+        f"{'A fail':<8}{better:>8}{neither:>8}",
+        f"same: {same}",
+    ]
+    return safe("\n".join(lines if rows else lines[:1]), newlines=True)
+
+
+def _side(stage: str | None, cause: str | None, outcome: str) -> str:
+    return f"{stage}: {cause}" if cause else outcome
 
 
 @click.command(name="gate", short_help="Exit 1 when run B is worse than run A by more than is allowed.")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from memx.engine.record import Record, lost_at
+from memx.engine.store.marks import Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import StoreError
 from memx.tui.document import Line, plain
 from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
+from memx.tui.pages.notes import notes_page
+from memx.tui.pages.observed import trace_page
+from memx.tui.pages.timeline import timeline_page
 from memx.tui.pages.verdict import evidence_page, verdict_page
 
 #: Columns of the plain record.
@@ -39,6 +43,7 @@ def record_text(store: Store, run: RunRow, question_id: str, width: int = WIDTH)
         StoreError: the run holds no such question.
     """
     record = Record(store, run, question_id)
+    marks = Marks(store)
     trace = record.trace
     title = f"{question_id}  {trace.verdict.outcome}  {lost_at(trace)}" if trace.diagnosis else (
         f"{question_id}  {trace.verdict.outcome}"
@@ -46,9 +51,12 @@ def record_text(store: Store, run: RunRow, question_id: str, width: int = WIDTH)
     sections = (
         (title, [Line(f"run {run.run_id}, {run.dataset} by {run.adapter}"), Line(), *verdict_page(record)]),
         ("Evidence trail", evidence_page(record)),
-        ("Retrieved", retrieved_page(record)),
+        ("Retrieved", retrieved_page(record, below=False)),
         ("Store diff", diff_page(record)),
         ("Near misses", near_misses_page(record)),
+        ("Timeline", timeline_page(record)),
+        ("Trace", trace_page(record, raw=False)),
+        ("Notes", notes_page(marks.current(run).get(question_id, Triage()), marks.history(run, question_id))),
     )
     parts = []
     for name, lines in sections:

@@ -36,9 +36,10 @@ def list_(directory: Path, as_json: bool) -> None:
         done = f"{run.done}/{run.question_total}" if run.question_total is not None else str(run.done)
         score = "" if value is None else f"{value * 100:.1f} %"
         failed = summary.get("failed", "")
-        rows.append([run.run_id, run.dataset, run.adapter, run.judge, run.state, done, score, failed])
+        began = f"{run.started_at:%Y-%m-%d %H:%M}"
+        rows.append([run.run_id, began, run.dataset, run.adapter, run.judge, run.state, done, score, failed])
     if rows:
-        header = ["run", "dataset", "adapter", "judge", "state", "asked", "score", "FAIL"]
+        header = ["run", "began", "dataset", "adapter", "judge", "state", "asked", "score", "FAIL"]
         click.echo(table(header, rows))
     store.close()
 
@@ -54,6 +55,7 @@ def show(run: str | None, directory: Path, as_json: bool) -> None:
     from memx.engine.store.reader import Store
     from memx.engine.summary import summarize
     from memx.engine.summary_text import summary_text
+    from memx.text.gate import safe
 
     store = Store(directory)
     found = store.run(run)
@@ -62,6 +64,8 @@ def show(run: str | None, directory: Path, as_json: bool) -> None:
         return
     summary = summarize(store, found.run_id, found.summary.get("llm"), found.summary.get("judge"))
     click.echo(summary_text(found, summary))
+    settings = "  ".join(f"{name} {value}" for name, value in found.settings.items() if value)
+    click.echo(safe(f"\nsettings  {settings}"))
     rows = []
     for case in store.cases(found.run_id):
         trouble = f"{case.error.step}: {case.error.message}" if case.error else "; ".join(case.findings)

@@ -54,6 +54,15 @@ def pair_rows(store: Store, a: RunRow, b: RunRow, where: Where | None = None) ->
     return [PairRow(*tuple(row)) for row in rows]
 
 
+def shared(a: RunRow, b: RunRow) -> dict[str, bool]:
+    """Whether two runs had the same judge, k and seed: where not, their difference is not the memory system's alone."""
+    return {
+        "judge": a.judge == b.judge,
+        "k": a.settings.get("top_k") == b.settings.get("top_k"),
+        "seed": a.settings.get("seed") == b.settings.get("seed"),
+    }
+
+
 def difference(only_a: int, only_b: int, n: int) -> tuple[float, float, float]:
     """Accuracy of B minus that of A with its 95 % interval, in percentage points.
 

@@ -12,16 +12,26 @@ _BAR = 8
 _EQUAL = 1e-9
 
 
-def retrieved_page(record: Record, limit: int | None = None) -> list[Line]:
-    """What the query brought back, best first, with the cut and each fact's signals."""
+def retrieved_page(record: Record, limit: int | None = None, below: bool = True) -> list[Line]:
+    """What the query brought back, best first, with the cut and each fact's signals.
+
+    Args:
+        below: show all that came back below the cut; otherwise only what the diagnosis names, and how many others.
+    """
     trace = record.trace
     if not trace.retrieved:
         return [Line("Nothing came back." if trace.error is None else "The query did not finish.", "dim")]
     lines = [Line(f"{len(trace.retrieved)} came back, the candidate saw the first {len(trace.top)}", "dim"), Line()]
+    left = 0
     for rank, item in enumerate(trace.retrieved, start=1):
         if rank == trace.top_k + 1:
             lines += [Line(f"---- cut at {trace.top_k}: the candidate did not see what follows ----", "warn"), Line()]
+        if rank > trace.top_k and not below and item.fact_id not in record.roles:
+            left += 1
+            continue
         lines += _retrieved(record, rank, item, limit)
+    if left:
+        lines.append(Line(f"{left:,} more came back below the cut, none of them named by the diagnosis", "dim"))
     return lines
 
 
