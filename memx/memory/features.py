@@ -26,6 +26,7 @@ class Features:
     Attributes:
         phrases: the stems of each text in order, as one string with a blank on either side of each.
         thread: number of the thread of each text; a text without one is a thread of its own.
+        by_thread, thread_starts: positions thread by thread, and where each thread begins among them.
         threads: BM25 over whole threads, with the words weighed as in single texts.
         before, after: the neighbours in the thread; -1 where there is none.
         day: ordinal of the day it was said, 0 where unknown.
@@ -38,6 +39,8 @@ class Features:
 
     phrases: Sequence[str]
     thread: Ints
+    by_thread: Ints
+    thread_starts: Ints
     threads: Bm25Index
     before: Ints
     after: Ints
@@ -86,12 +89,16 @@ def build(
         for attribute in one.attributes:
             attributes[attribute].append(position)
         dates.extend((position, first.toordinal(), end.toordinal()) for first, end in one.dates)
+    numbered = np.array(thread, dtype=np.int64)
+    by_thread = np.argsort(numbered, kind="stable")
     said = np.zeros(len(thread), dtype=np.float32)
     for position, value in feedback.items():
         said[position] = value
     return Features(
         phrases=[f" {' '.join(one.stems)} " for one in extracted],
-        thread=np.array(thread, dtype=np.int64),
+        thread=numbered,
+        by_thread=by_thread,
+        thread_starts=np.searchsorted(numbered[by_thread], np.arange(len(numbers))),
         threads=Bm25Index.build(together, bm25),
         before=before,
         after=after,
