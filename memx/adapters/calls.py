@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, TypeVar
 
-from memx.adapters.failures import PASSING, Failure, Kind, read_failure
+from memx.adapters.failures import PASSING, WEB_PAGE, Failure, Kind, read_failure
 from memx.errors import AdapterError, AdapterTimeoutError, MemxError
 from memx.model import Session
 
@@ -170,7 +170,7 @@ def _cause(failure: Failure, error: Exception) -> str:
         case Kind.TIMEOUT:
             return f"no answer in time{status}: {failure.said}"
         case Kind.UNREADABLE:
-            said = f"it sent {failure.said}" if failure.said == "a web page" else failure.said
+            said = f"it sent {failure.said}" if failure.said == WEB_PAGE else failure.said
             return f"a reply that is cut off or no JSON: {said}"
         case Kind.SERVER:
             return f"it failed inside{status}: {failure.said}"

@@ -19,6 +19,8 @@ from memx.text.secrets import hide
 
 _DEEPEST = 6
 _SAID_CHARS = 300
+#: What is said of a reply that is HTML, in place of its text.
+WEB_PAGE = "a web page"
 _WEB_PAGE = re.compile(r"<!doctype|<html|<head|<body", re.I)
 #: Kinds by the names of exception classes; the first that fits any error of the chain counts, so that a client's own
 #: "network error" around a timeout, after which it is not known what was done, is no connection that nobody took.
@@ -147,11 +149,19 @@ def _kind(chain: list[BaseException], status: int | None, said: str) -> Kind:
             return Kind.TIMEOUT
         if isinstance(error, ConnectionError):
             return Kind.DOWN if isinstance(error, ConnectionRefusedError) else Kind.SERVER
-    if status is None:
+    if status is None and said != WEB_PAGE:
         for kind, name in _NAMES:
             if any(name.search(type(error).__name__) for error in chain):
                 return Kind(kind)
-    return Kind.UNREADABLE if said == "a web page" else Kind.OTHER
+    return Kind.UNREADABLE if said == WEB_PAGE else Kind.OTHER
+
+
+def _decoded(body: Any) -> Any:
+    """A body that the client left as JSON text, decoded; else the body as it is."""
+    try:
+        return json.loads(body) if isinstance(body, str) else body
+    except ValueError:
+        return body
 
 
 def _kind_of_status(status: int) -> Kind | None:
@@ -173,11 +183,11 @@ def _kind_of_status(status: int) -> Kind | None:
 def _said(chain: list[BaseException]) -> str:
     texts = [str(error) for error in chain]
     if any(is_web_page(text) for text in texts):
-        return "a web page"
+        return WEB_PAGE
     text = next((text for text in texts if text.strip()), type(chain[0]).__name__)
     for error in chain:
         body = getattr(error, "body", None)
-        body = body.model_dump() if hasattr(body, "model_dump") else body
+        body = body.model_dump() if hasattr(body, "model_dump") else _decoded(body)
         if isinstance(body, Mapping):
             message = body.get("message") or body.get("detail") or body.get("error")
             message = message.get("message") if isinstance(message, Mapping) else message

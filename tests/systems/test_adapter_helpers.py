@@ -49,6 +49,10 @@ class NetworkError(Exception):
     """An SDK's own class for every broken connection."""
 
 
+class ValidationError(Exception):
+    """As pydantic names a reply of another shape."""
+
+
 class RemoteProtocolError(Exception):
     """As an HTTP library names a connection that was closed without an answer."""
 
@@ -144,6 +148,7 @@ def around(outer: Exception, inner: Exception) -> Exception:
         (ConnectionResetError(104, "reset"), Kind.SERVER),
         (json.JSONDecodeError("Expecting value", "{", 1), Kind.UNREADABLE),
         (ValueError("<!DOCTYPE html><html>login</html>"), Kind.UNREADABLE),
+        (ValidationError("expected a dictionary, not '<html><body>Sign in</body>'"), Kind.UNREADABLE),
         (NetworkError("request timed out"), Kind.DOWN),
         (around(NetworkError("request timed out"), ReadTimeout("read")), Kind.TIMEOUT),
         (StatusError('{"results": [', 200), Kind.UNREADABLE),
