@@ -24,9 +24,11 @@ ADAPTERS: Mapping[str, str] = {
     "full-context": "memx.adapters.systems.full_context:FullContext",
     "oracle": "memx.adapters.systems.oracle:Oracle",
     "mem0": "memx.adapters.systems.mem0:Mem0",
+    "graphiti": "memx.adapters.systems.graphiti:Graphiti",
     "random-k": "memx.adapters.systems.random_k:RandomK",
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",
+    "hindsight": "memx.adapters.systems.hindsight:Hindsight",
     "supermemory": "memx.adapters.systems.supermemory:Supermemory",
     "zep": "memx.adapters.systems.zep:Zep",
 }
