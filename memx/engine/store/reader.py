@@ -2,145 +2,35 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from memx.engine.store import codec
+from memx.engine.store.processes import process_alive
+from memx.engine.store.rows import (
+    CaseRow,
+    FactEvent,
+    QuestionRow,
+    RunRow,
+    SnapshotStep,
+    StoredDiff,
+    Where,
+    case_row,
+    question_row,
+    run_row,
+    trace_of,
+)
 from memx.engine.store.schema import FILE_NAME, open_for_reading, store_error
 from memx.errors import StoreError, UnknownNameError
-from memx.model import (
-    Candidate,
-    DiffCounts,
-    Fact,
-    Question,
-    Session,
-    Snapshot,
-    StepFailure,
-    Trace,
-    Turn,
-    Verdict,
-)
+from memx.model import Fact, Session, Snapshot, Trace, Turn
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """One run as listed. ``summary`` is empty until the run has ended; ``done`` counts its stored traces."""
-
-    run_id: str
-    state: str
-    started_at: datetime
-    finished_at: datetime | None
-    updated_at: datetime | None
-    pid: int | None
-    host: str
-    dataset: str
-    adapter: str
-    judge: str
-    question_total: int | None
-    settings: Mapping[str, Any]
-    manifest: Mapping[str, Any]
-    summary: Mapping[str, Any]
-    done: int
-
-    @property
-    def dataset_version(self) -> str:
-        """Version of the dataset, as its loader stated it."""
-        return str(self.manifest.get("dataset", {}).get("version", ""))
-
-    @property
-    def dataset_sha256(self) -> str:
-        """Checksum of the dataset's file."""
-        return str(self.manifest.get("dataset", {}).get("sha256", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class CaseRow:
-    """One case of a run: how its ingest went. ``case_id`` is the dataset's own, ``entity_id`` what the adapter saw."""
-
-    case_id: str
-    entity_id: str
-    attempt: int
-    state: str
-    sessions: int
-    turns: int
-    questions: int
-    facts: int | None
-    diff: DiffCounts | None
-    timings_ms: Mapping[str, float]
-    error: StepFailure | None
-    findings: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionRow:
-    """A thin row for lists: texts may be long, details are read by :meth:`Store.trace`.
-
-    ``why`` is the verdict's, ``reason`` the diagnosis's.
-    """
-
-    question_id: str
-    case_id: str
-    category: str
-    question: str
-    gold: str
-    candidate: str | None
-    outcome: str
-    why: str
-    stage: str | None
-    cause: str | None
-    confidence: float | None
-    rank: int | None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Where:
-    """A condition on table ``traces``: an SQL expression and its parameters. Build it with the filter language."""
-
-    sql: str = "1"
-    params: tuple[Any, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FactEvent:
-    """One change in a fact's life: ``fact`` is None when it was removed, ``before`` None when it was born."""
-
-    step: int
-    label: str
-    session_id: str | None
-    before: Fact | None
-    fact: Fact | None
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotStep:
-    """A snapshot that was taken of a case: its number, label, and the session it was taken after (None: before all)."""
-
-    step: int
-    label: str
-    session_id: str | None
-    facts: int
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDiff:
-    """Facts that the ingest of a case added, removed and changed (old, new), and how many it left alone."""
-
-    added: tuple[Fact, ...] = ()
-    removed: tuple[Fact, ...] = ()
-    changed: tuple[tuple[Fact, Fact], ...] = field(default=())
-    unchanged: int = 0
-
+__all__ = [
+    "SORTS", "CaseRow", "FactEvent", "QuestionRow", "RunRow", "SnapshotStep", "Store", "StoredDiff", "Where",
+    "process_alive",
+]  # fmt: skip
 
 #: Columns that lists may be sorted by, and the SQL for each.
 SORTS: Mapping[str, str] = {
@@ -183,7 +73,7 @@ class Store:
     def runs(self) -> list[RunRow]:
         """All runs, newest first."""
         rows = self.query(f"{_RUNS} ORDER BY started_at DESC, run_id DESC")
-        return [_run_row(row) for row in rows]
+        return [run_row(row) for row in rows]
 
     def run(self, run_id: str | None = None) -> RunRow:
         """One run by id, by an unambiguous beginning of it, or the newest when None.
@@ -199,11 +89,11 @@ class Store:
         if len(found) != 1:
             raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
         row = self.query(f"{_RUNS} WHERE run_id = ?", found)[0]
-        return _run_row(row)
+        return run_row(row)
 
     def cases(self, run_id: str) -> list[CaseRow]:
         """The cases of a run that were begun, in the dataset's order."""
-        return [_case_row(r) for r in self.query("SELECT * FROM cases WHERE run_id = ? ORDER BY position", [run_id])]
+        return [case_row(r) for r in self.query("SELECT * FROM cases WHERE run_id = ? ORDER BY position", [run_id])]
 
     def questions(
         self, run_id: str, where: Where | None = None, *, sort: str = "position", offset: int = 0, limit: int = 200
@@ -215,7 +105,7 @@ class Store:
             f"ORDER BY {SORTS[sort]}, position LIMIT ? OFFSET ?",
             [run_id, *where.params, limit, offset],
         )
-        return [_question_row(tuple(row)) for row in rows]
+        return [question_row(tuple(row)) for row in rows]
 
     def question_keys(self, run_id: str, where: Where | None = None, *, sort: str = "position") -> list[int]:
         """Keys of all questions that meet the condition, in order, for :meth:`rows`; cheap also for 20,000."""
@@ -230,7 +120,7 @@ class Store:
     def rows(self, keys: Sequence[int]) -> dict[int, QuestionRow]:
         """The list rows of some keys; a key whose question was deleted or asked again meanwhile is left out."""
         sql = f"SELECT rowid, {_LISTED} FROM traces WHERE rowid IN ({','.join('?' * len(keys))})"
-        return {row[0]: _question_row(tuple(row)[1:]) for row in self.query(sql, keys)}
+        return {row[0]: question_row(tuple(row)[1:]) for row in self.query(sql, keys)}
 
     def matching(self, run_id: str, where: Where | None = None, *, sort: str = "position") -> list[str]:
         """Ids of all questions that meet the condition, in order."""
@@ -288,7 +178,7 @@ class Store:
         if not rows:
             raise StoreError(f"run {run_id} holds no question '{question_id}'", "memx runs ls shows what is stored.")
         row = rows[0]
-        return _trace(row, self._facts(run_id, row["case_id"], row["attempt"], row["retrieved"]))
+        return trace_of(row, self._facts(run_id, row["case_id"], row["attempt"], row["retrieved"]))
 
     def traces(self, run_id: str, where: Where | None = None) -> Iterator[Trace]:
         """All traces of a run that meet the condition, in order, read as they are asked for."""
@@ -301,7 +191,7 @@ class Store:
                 if case != (row["case_id"], row["attempt"]):
                     case = (row["case_id"], row["attempt"])
                     facts = self.snapshot(run_id, *case).by_id()
-                yield _trace(row, facts)
+                yield trace_of(row, facts)
 
     def snapshot(self, run_id: str, case_id: str, attempt: int | None = None, step: int | None = None) -> Snapshot:
         """The store of a case after a step (the last by default), facts in the order the system gave them."""
@@ -424,103 +314,3 @@ class Store:
             yield
         except sqlite3.Error as error:
             raise store_error(error, self._path) from error
-
-
-def _run_row(row: sqlite3.Row) -> RunRow:
-    started = codec.parse_time(row["started_at"])
-    assert started is not None
-    return RunRow(
-        run_id=row["run_id"],
-        state=_state(row),
-        started_at=started,
-        finished_at=codec.parse_time(row["finished_at"]),
-        updated_at=codec.parse_time(row["updated_at"]),
-        pid=row["pid"],
-        host=row["host"] or "",
-        dataset=row["dataset"],
-        adapter=row["adapter"],
-        judge=row["judge"],
-        question_total=row["question_total"],
-        settings=codec.loads(row["settings"], {}),
-        manifest=codec.loads(row["manifest"], {}),
-        summary=codec.loads(row["summary"], {}),
-        done=row["done"],
-    )
-
-
-def _state(row: sqlite3.Row) -> str:
-    """The stored state; a run that was left ``running`` by a process of this host that is gone was interrupted."""
-    state: str = row["state"]
-    left = state == "running" and row["host"] == socket.gethostname() and not process_alive(row["pid"])
-    return "interrupted" if left else state
-
-
-def process_alive(pid: int | None) -> bool:
-    """True when a process of this host has the id."""
-    if pid is None:
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def _question_row(values: tuple[Any, ...]) -> QuestionRow:
-    # JSON may spell a lone surrogate, which UTF-8 has no form for: SQLite hands it over as bytes that do not decode.
-    reason: bytes | None = values[-1]
-    shown = None if reason is None else reason.decode("utf-8", "replace")
-    return QuestionRow(*(*values[:-1], shown))
-
-
-def _case_row(row: sqlite3.Row) -> CaseRow:
-    return CaseRow(
-        case_id=row["case_id"],
-        entity_id=row["entity_id"],
-        attempt=row["attempt"],
-        state=row["state"],
-        sessions=row["sessions"],
-        turns=row["turns"],
-        questions=row["questions"],
-        facts=row["facts"],
-        diff=codec.diff_of(row["diff"]),
-        timings_ms=codec.loads(row["timings"], {}),
-        error=codec.failure_of(row["error"]),
-        findings=tuple(codec.loads(row["findings"], [])),
-    )
-
-
-def _trace(row: sqlite3.Row, facts: Mapping[str, Fact]) -> Trace:
-    question = Question(
-        question_id=row["question_id"],
-        entity_id=row["case_id"],
-        text=row["question"],
-        gold=row["gold"],
-        category=row["category"],
-        evidence=tuple(codec.loads(row["evidence"], [])),
-        evidence_sessions=tuple(codec.loads(row["evidence_sessions"], [])),
-        asked_at=codec.parse_time(row["asked_at"]),
-        abstention=bool(row["abstention"]),
-        metadata=codec.loads(row["question_metadata"], {}),
-    )
-    candidate = None
-    if row["candidate"] is not None:
-        candidate = Candidate(row["candidate"], row["candidate_source"], row["context_tokens"])
-    return Trace(
-        question=question,
-        case_id=row["case_id"],
-        entity_id=row["entity_id"],
-        top_k=row["top_k"],
-        verdict=Verdict(row["outcome"], row["decider"], row["why"], row["judge_score"]),
-        retrieved=codec.retrieved_of(row["retrieved"], facts),
-        candidate=candidate,
-        diagnosis=codec.diagnosis_of(row["diagnosis"]),
-        metrics=codec.metrics_of(row["metrics"]),
-        diff=codec.diff_of(row["diff"]),
-        timings_ms=codec.loads(row["timings"], {}),
-        error=codec.failure_of(row["error"]),
-        declared=codec.loads(row["declared"], {}),
-        attempt=row["attempt"],
-    )

@@ -86,8 +86,13 @@ CREATE VIEW current_notes AS
 CREATE TABLE saved_filters (name TEXT PRIMARY KEY, filter TEXT NOT NULL, at TEXT NOT NULL);
 """
 
+# A process id is given again after its process ended; together with the time it began it names one process.
+_M004_PROCESS = """
+ALTER TABLE runs ADD COLUMN pid_started TEXT;
+"""
+
 #: Append only: the place in this list, from 1, is the schema version that the script makes.
-MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE)
+MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS)
 
 
 def open_for_writing(directory: Path) -> Database:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.engine.store import codec
-from memx.engine.store.reader import process_alive
+from memx.engine.store.processes import process_alive, process_started
 from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
 from memx.errors import StoreError
 from memx.model import Case, DiffCounts, Fact, Session, Snapshot, StepFailure, Trace
@@ -52,8 +52,8 @@ class RunWriter:
         """Record a new run as ``running``."""
         now = _now()
         row = {
-            "run_id": self.run_id, "state": "running", "started_at": now, "updated_at": now, "pid": os.getpid(),
-            "host": socket.gethostname(), "dataset": dataset, "adapter": adapter, "judge": judge,
+            "run_id": self.run_id, "state": "running", "started_at": now, "updated_at": now, **_this_process(),
+            "dataset": dataset, "adapter": adapter, "judge": judge,
             "settings": codec.dumps(settings), "manifest": codec.dumps(manifest),
         }  # fmt: skip
         with self._transaction():
@@ -64,10 +64,10 @@ class RunWriter:
         now = _now()
         with self._transaction():
             self._db.execute(
-                "INSERT INTO runs (run_id, state, started_at, updated_at, pid, host, dataset, adapter, judge, "
-                "question_total, settings, manifest) SELECT ?, 'running', ?, ?, ?, ?, dataset, adapter, ?, "
+                "INSERT INTO runs (run_id, state, started_at, updated_at, pid, host, pid_started, dataset, adapter, "
+                "judge, question_total, settings, manifest) SELECT ?, 'running', ?, ?, ?, ?, ?, dataset, adapter, ?, "
                 "question_total, ?, ? FROM runs WHERE run_id = ?",
-                [self.run_id, now, now, os.getpid(), socket.gethostname(), judge, codec.dumps(settings),
+                [self.run_id, now, now, *_this_process().values(), judge, codec.dumps(settings),
                  codec.dumps(manifest), source],
             )  # fmt: skip
             for table in _SHARED_TABLES:
@@ -85,7 +85,9 @@ class RunWriter:
             StoreError: another live process on this host is writing it.
         """
         with self._transaction():
-            found = list(self._db.query("SELECT state, pid, host FROM runs WHERE run_id = ?", [self.run_id]))
+            found = list(
+                self._db.query("SELECT state, pid, host, pid_started FROM runs WHERE run_id = ?", [self.run_id])
+            )
             if not found:
                 raise StoreError(f"no run '{self.run_id}' is stored here", "memx runs ls shows those that are.")
             run = found[0]
@@ -93,12 +95,12 @@ class RunWriter:
                 run["state"] == "running"
                 and run["host"] == socket.gethostname()
                 and run["pid"] != os.getpid()
-                and process_alive(run["pid"])
+                and process_alive(run["pid"], run["pid_started"] or "")
             ):
                 raise StoreError(
                     f"run {self.run_id} is still going (process {run['pid']})", "Wait for it, or stop it first."
                 )
-            changes = {"state": "running", "pid": os.getpid(), "host": socket.gethostname(), "updated_at": _now()}
+            changes = {"state": "running", **_this_process(), "updated_at": _now()}
             self._db.table("runs").update(self.run_id, changes)
 
     def set_question_total(self, total: int) -> None:
@@ -292,6 +294,11 @@ def _sessions_to_keep(case: Case) -> set[str]:
         turn_ids = [*question.evidence, *question.metadata.get("stale_evidence", ())]
         cited |= {of_turn[turn_id] for turn_id in turn_ids if turn_id in of_turn}
     return cited
+
+
+def _this_process() -> dict[str, Any]:
+    pid = os.getpid()
+    return {"pid": pid, "host": socket.gethostname(), "pid_started": process_started(pid)}
 
 
 def _now() -> str:
