@@ -31,6 +31,7 @@ class MemoryAdapter(ABC):
             environment variable and secrecy, for ``memx adapters show``; where ``dataset_sha256`` is one of them,
             the harness gives the checksum of the dataset, so that caches can be told apart.
         sees_gold: the harness hands the gold over through :meth:`show_gold` (only for controls such as ``oracle``).
+        retrieves: False for a control that brings nothing back on purpose.
         keeps_data: what is stored outlives the process (a server, files of the user's), so that a run leaves
             something behind unless ``--cleanup`` calls :meth:`reset` at its end.
         exports: what a snapshot shows, a line each, for ``memx adapters show``.
@@ -45,6 +46,7 @@ class MemoryAdapter(ABC):
     shares_entity_ids: ClassVar[bool] = False
     ignores_top_k: ClassVar[bool] = False
     sees_gold: ClassVar[bool] = False
+    retrieves: ClassVar[bool] = True
     exports: ClassVar[tuple[str, ...]] = ()
     cannot_see: ClassVar[tuple[str, ...]] = ()
     OPTIONS: ClassVar[Mapping[str, Any]] = {}

@@ -86,7 +86,7 @@ def need(adapter: str, options: Mapping[str, Any], values: Mapping[str, Any], na
     option = declared(options)[name]
     ways = [f"set {variable}" for variable in option.variables[:1]]
     if not option.secret or not ways:
-        ways.append(f"give --adapter-option {name}=...")
+        ways.append(f"give --adapter-option {name}=VALUE")
     sentence = " or ".join(ways)
     raise UsageError(f"adapter {adapter} needs {option.help or name}", f"{sentence[0].upper()}{sentence[1:]}.")
 

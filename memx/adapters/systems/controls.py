@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from memx.adapters.contract import MemoryAdapter
+from memx.adapters.options import read_options
 from memx.adapters.systems.verbatim import fact_of, memories_of
-from memx.errors import UnknownNameError
 from memx.memory.rows import Memory
 from memx.model import Session, Snapshot
 
@@ -15,10 +15,10 @@ class VerbatimControl(MemoryAdapter):
     """Keeps every turn in a list; subclasses only answer queries. Takes no options."""
 
     version = "1"
+    exports = ("every turn word for word, with its time, its speaker and the turn it came from",)
 
     def __init__(self, **options: Any) -> None:
-        if options:
-            raise UnknownNameError(f"option of adapter {self.name}", next(iter(options)), ())
+        read_options(self.name, {}, options)
         self._stored: dict[str, list[Memory]] = {}
 
     def ingest_session(self, session: Session) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from memx.adapters.contract import MemoryAdapter
+from memx.adapters.options import Option, read_options
 from memx.adapters.systems.verbatim import fact_of, memories_of
 from memx.errors import AdapterError, InputError, UnknownNameError, UsageError
 from memx.memory.case_cache import CaseCache
@@ -34,41 +35,27 @@ class _Entity:
 
 
 class LocalMemory(MemoryAdapter):
-    """Keeps every turn as ``Speaker: text`` and finds it by embedding, by words or by both.
-
-    Options:
-        mode: ``dense``, ``bm25``, ``raw``, ``fusion`` or ``full``.
-        embedder: ``minilm``, ``st:NAME`` (sentence-transformers) or ``openai:NAME`` (an endpoint).
-        weights: a JSON file of signal weights, as ``{"semantic": 6.5, ...}``, for mode ``full``.
-        timeout_s: how long a query waits for its workers, in seconds.
-        workers: threads that extract entities and attributes; 0 extracts without threads.
-        batch_size: texts embedded and written at a time.
-        skip_embedding: store without vectors.
-        case_cache: keep and read whole indexed cases.
-        rebuild_cache: read no cached case; write each anew.
-        dataset_sha256: of the dataset's file; a cached case of another is not read.
-    """
+    """Keeps every turn as ``Speaker: text`` and finds it by embedding, by words or by both."""
 
     name = "local"
     version = "1"
+    exports = ("every turn word for word, with its time, its speaker and the turn it came from",)
+    cannot_see = ("a fact that replaces another: nothing is ever retired",)
     OPTIONS: ClassVar[Mapping[str, Any]] = {
-        "mode": "fusion",
-        "embedder": "minilm",
-        "weights": "",
-        "timeout_s": 30.0,
-        "workers": 4,
-        "batch_size": 1000,
-        "skip_embedding": False,
-        "case_cache": True,
-        "rebuild_cache": False,
-        "dataset_sha256": "",
+        "mode": Option("fusion", "how it searches: dense, bm25, raw, fusion or full"),
+        "embedder": Option("minilm", "minilm, st:NAME (sentence-transformers) or openai:NAME (an endpoint)"),
+        "weights": Option("", 'a JSON file of signal weights, as {"semantic": 6.5}, for mode full'),
+        "timeout_s": Option(30.0, "how long a query waits for its workers, in seconds", least=0),
+        "workers": Option(4, "threads that extract entities and attributes; 0 extracts without threads", least=0),
+        "batch_size": Option(1000, "texts embedded and written at a time", least=0),
+        "skip_embedding": Option(False, "store without vectors"),
+        "case_cache": Option(True, "keep and read whole indexed cases"),
+        "rebuild_cache": Option(False, "read no cached case; write each anew"),
+        "dataset_sha256": Option("", "of the dataset's file; a cached case of another is not read"),
     }
 
     def __init__(self, **options: Any) -> None:
-        unknown = next((name for name in options if name not in self.OPTIONS), None)
-        if unknown is not None:
-            raise UnknownNameError("option of adapter local", unknown, self.OPTIONS)
-        given = {name: _typed(name, options.get(name, default), default) for name, default in self.OPTIONS.items()}
+        given = read_options(self.name, self.OPTIONS, options)
         if given["mode"] not in MODES:
             raise UnknownNameError("retrieval mode", given["mode"], MODES)
         self.options: Mapping[str, Any] = given
@@ -181,22 +168,6 @@ def read_weights(path: Path) -> Weights:
     if isinstance(novelty, bool) or not isinstance(novelty, int | float):
         raise UsageError(f"the weight of {NOVELTY} is no number: {novelty!r}")
     return Weights(values, float(novelty))
-
-
-def _typed(name: str, value: Any, default: Any) -> Any:
-    """An option's value in the type of its default; the command line gives texts."""
-    try:
-        if isinstance(default, bool):
-            if isinstance(value, bool):
-                return value
-            return {"true": True, "1": True, "on": True, "false": False, "0": False, "off": False}[str(value).lower()]
-        typed = type(default)(value)
-        if isinstance(default, int | float) and typed < 0:
-            raise ValueError
-    except (KeyError, ValueError, TypeError):
-        kind = "on or off" if isinstance(default, bool) else f"a {type(default).__name__} of at least 0"
-        raise UsageError(f"option {name} of adapter local is {kind}, not {value!r}") from None
-    return typed
 
 
 def _retrieved(hit: Hit) -> Retrieved:

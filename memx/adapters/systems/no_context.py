@@ -10,6 +10,7 @@ class NoContext(VerbatimControl):
     """Stores everything, retrieves nothing."""
 
     name = "no-context"
+    retrieves = False
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
         return QueryResult(())
