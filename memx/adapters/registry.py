@@ -29,6 +29,7 @@ ADAPTERS: Mapping[str, str] = {
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",
     "hindsight": "memx.adapters.systems.hindsight:Hindsight",
+    "letta": "memx.adapters.systems.letta:Letta",
     "supermemory": "memx.adapters.systems.supermemory:Supermemory",
     "zep": "memx.adapters.systems.zep:Zep",
 }

