@@ -6,7 +6,8 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from memx.text.secrets import HIDDEN, hide
+from memx.text.secrets import HIDDEN as HIDDEN
+from memx.text.secrets import hide
 
 _SECRET_NAME = re.compile(
     r"(api|access|auth|private)?[_-]?(key|token|secret|password|passwd|credential)s?$|authorization", re.I
