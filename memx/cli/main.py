@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import signal
@@ -18,7 +19,7 @@ from memx.errors import MemxError
 COMMANDS = {
     "run": ("run", "Run a benchmark on a memory system and diagnose what failed."),
     "debug": ("debug", "Walk through the failures of a run in the terminal."),
-    "runs": ("runs", "List, show and remove stored runs."),
+    "runs": ("runs", "List, show, watch, end and remove runs."),
     "show": ("show", "Print the question table of a run."),
     "mark": ("mark", "Mark or annotate failed questions, as in memx debug."),
     "show-fact": ("show_fact", "Print the life of one stored fact, session by session."),
@@ -77,7 +78,14 @@ def command() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with the code of DESIGN: 0, 1, 2, 3 or 130."""
-    sys.exit(run_command(arguments))
+    code = run_command(arguments)
+    if code == 130:
+        # All that was finished is stored; calls to a memory system that are still under way must not hold the exit.
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -67,6 +68,20 @@ class RunProgress(AbstractContextManager["RunProgress"]):
         if self._bar is not None:
             self._bar.stop()
 
+    def seen(self, done: int, counts: Mapping[str, int], ingesting: Mapping[str, int]) -> None:
+        """Draw how far a run is that another process makes.
+
+        Args:
+            done: finished questions.
+            counts: of them by outcome.
+            ingesting: sessions of the cases that are being ingested.
+        """
+        self._asked += done - self._done
+        self._done = done
+        self._counts = Counter({Outcome(name): n for name, n in counts.items()})
+        self._ingest = {case: (0, sessions) for case, sessions in ingesting.items()}
+        self._show()
+
     def _start(self, event: RunStarted) -> None:
         self._done, self._total = event.done, event.total
         if not self._live:
@@ -108,7 +123,8 @@ class RunProgress(AbstractContextManager["RunProgress"]):
             return "asking"
         case, done, total = going[0]
         more = f" (+{len(going) - 1} more)" if len(going) > 1 else ""
-        return safe_line(f"ingesting {case} {done}/{total}{more}", 34)
+        of = f"{done}/{total}" if done else f"{total} sessions"
+        return safe_line(f"ingesting {case} {of}{more}", 34)
 
     def _numbers(self) -> str:
         of = f"/{self._total}" if self._total is not None else ""

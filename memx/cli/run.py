@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +50,7 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
 @click.option("--dry-run-weights", is_flag=True, help="With --optimize: print the weights, write nothing.")
 @click.option("--step-size", type=float, default=0.02, show_default=True, help="Of --optimize: the most per step.")
 @click.option("--fail-under", type=float, metavar="SCORE", help="Exit 1 when the accuracy is below SCORE (0 to 1).")
+@click.option("--detach", is_flag=True, help="Run in the background; memx runs watch follows it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of the summary.")
 @click.option("--quiet", is_flag=True, help="No progress, no summary; problems only.")
 @directory_option
@@ -70,6 +73,7 @@ def command(
     dry_run_weights: bool,
     step_size: float,
     fail_under: float | None,
+    detach: bool,
     as_json: bool,
     quiet: bool,
     **given: Any,
@@ -80,6 +84,7 @@ def command(
     """
     from memx.adapters.datasets.selection import read_question_ids
     from memx.cli.progress import RunProgress
+    from memx.engine.background import RUN_ID_VARIABLE
     from memx.engine.settings import RunSettings
     from memx.engine.setup import prepare
     from memx.errors import UsageError
@@ -88,6 +93,8 @@ def command(
         raise UsageError("--optimize learns the weights of local in mode full", "Add --retrieval-mode full.")
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under is a score from 0 to 1, not {fail_under:g}")
+    if detach:
+        return _detach(directory, resume)
     options = pairs(adapter_options, "--adapter-option")
     if retrieval_mode:
         options["mode"] = retrieval_mode
@@ -103,7 +110,8 @@ def command(
         question_ids=read_question_ids(question_ids) if question_ids else (),
     )
     with RunProgress(quiet=quiet) as progress:
-        runner = prepare(settings, directory, listener=progress, resume=resume)
+        run_id = os.environ.pop(RUN_ID_VARIABLE, None)
+        runner = prepare(settings, directory, listener=progress, resume=resume, run_id=run_id)
         if not quiet:
             for line in runner.opening_lines():
                 say(line)
@@ -116,6 +124,24 @@ def command(
 
         run_and_print(directory, ended.run_id, runner.settings, ask=True)
     return code
+
+
+def _detach(directory: Path, resume: str | None) -> int:
+    """Start the same command in the background, and say how to follow it."""
+    from memx.engine.background import EndedAtOnce, start_detached
+
+    # The arguments after "run" as they were typed.
+    arguments = [argument for argument in sys.argv[1:] if argument != "--detach"]
+    try:
+        started = start_detached(arguments, directory, resume)
+    except EndedAtOnce as ended:
+        click.echo(ended.message, nl=False, err=True)
+        return ended.exit_code
+    click.echo(started.run_id)
+    say(f"memx: run {started.run_id} goes on in the background, process {started.pid}; it writes to {started.log}")
+    say(f"  Follow it: memx runs watch {started.run_id}")
+    say(f"  End it:    memx runs kill {started.run_id}")
+    return 0
 
 
 def _optimize(directory: Path, run_id: str, step_size: float, seed: int, *, write: bool) -> None:

@@ -1,4 +1,4 @@
-"""``memx runs ls | show | rm``."""
+"""``memx runs``: the stored runs, and those under way."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ import click
 
 from memx.cli.main import say
 from memx.cli.options import directory_option
+from memx.cli.watching import kill, watch
 
 
-@click.group(name="runs", short_help="List, show and remove stored runs.")
+@click.group(name="runs", short_help="List, show, watch, end and remove runs.")
 def command() -> None:
     """The runs stored in a directory."""
+
+
+command.add_command(watch)
+command.add_command(kill)
 
 
 @command.command(name="ls")

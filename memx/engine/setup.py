@@ -57,17 +57,19 @@ def prepare(
     dataset: Dataset | None = None,
     adapter: type[MemoryAdapter] | None = None,
     judge: Judge | None = None,
+    run_id: str | None = None,
 ) -> Prepared:
     """Everything a run needs, checked before anything is ingested.
 
     Args:
         resume: a stored run to go on with; its settings hold, ``settings`` only adds what the store must not keep.
         dataset, adapter, judge: given as objects instead of by name.
+        run_id: of a new run; made here by default.
 
     Raises:
         MemxError: a name, option or file that cannot be used; nothing has been written then.
     """
-    run_id = new_run_id()
+    run_id = run_id or new_run_id()
     if resume is not None:
         stored, settings = _stored(directory, resume, settings)
         run_id = stored.run_id
