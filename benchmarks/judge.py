@@ -161,13 +161,13 @@ def change_value(gold: str, dice: random.Random) -> str | None:
 # ------------------------------------------------------------------------------------------------------------- speed
 
 
-def speed() -> float:
-    """Judgements a second of CPU, each text seen for the first time."""
+def speed(*, embeddings: bool) -> float:
+    """Judgements a second of CPU, each text seen for the first time, loading the embedding model included."""
     rows = [json.loads(line) for line in (DATA / "judge_pairs_dev.jsonl").read_text("utf-8").splitlines()]
     code = (
-        "import sys, json, time; from benchmarks.judge import accepts; rows = json.load(sys.stdin);"
-        "start = time.process_time();"
-        "[accepts(r['question'], r['gold'], r['candidate']) for r in rows];"
+        "import sys, json, time; from benchmarks.judge import OfflineJudge, accepts; rows = json.load(sys.stdin);"
+        f"judge = OfflineJudge(embeddings={embeddings}); start = time.process_time();"
+        "[accepts(r['question'], r['gold'], r['candidate'], judge) for r in rows];"
         "print(len(rows) / (time.process_time() - start))"
     )
     return float(run_python(code, json.dumps(rows)))
@@ -214,7 +214,8 @@ def main() -> None:
         print(f"\nstress on {title}: accepted")
         for kind, accepted in stress(conversations, args.seed).items():
             print(f"  {kind:26} {sum(accepted) / len(accepted):6.3f}  of {len(accepted)}")
-    print(f"\n{speed():.0f} judgements a second of one core; import {import_seconds():.2f} s of CPU")
+    print(f"\n{speed(embeddings=False):.0f} judgements a second of CPU by rules alone, "
+          f"{speed(embeddings=True):.0f} with embeddings; import {import_seconds():.2f} s of CPU")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
-from memx.text.answer_values import Match, wrong_number
-from memx.text.coverage import Coverage, alike, content, cover, stems_of
-from memx.text.lists import items
+from memx.text.answer_values import Match, wrong_frequency, wrong_number
+from memx.text.contrast import rival_word
+from memx.text.coverage import Coverage, alike, content, cover, denies, stems_of
+from memx.text.lists import item_spans, items
 from memx.text.names import names_in
+from memx.text.numbers import numbers_in
 from memx.text.polarity import Stance, stance
 from memx.text.sentences import sentence_at
 from memx.text.words import words
@@ -25,7 +28,9 @@ _VAGUE = re.compile(
     r"(?:various|several|some|certain|different|multiple|an?\s+(?:few|couple\s+of|variety\s+of|mix\s+of|number\s+of))\s",
     re.IGNORECASE,
 )
+_ORDER = re.compile(r"\b(?:in\s+what|what\s+is\s+the|in\s+which|the)\s+order\b|\bchronological", re.IGNORECASE)
 _OR = re.compile(r"\bor\b")
+_SHORT = 20  # content words up to which an answer is one statement
 _NEAR = 25  # characters between "or" and a word that it sets beside another
 
 _REASON = re.compile(r";|,?\s+(?:because|since)\s")
@@ -35,20 +40,23 @@ _OPENING = re.compile(r"^(?:and\s+)?(?:the\s+|an?\s+)?[\"'“]?", re.IGNORECASE)
 def match_phrase(question: str, gold: str, answer: str) -> Match:
     """Compare by the words, names and list items of the gold answer."""
     head = _without_reason(gold)
-    best = max((cover(question, choice, answer) for choice in _choices(head)), key=lambda found: found.share)
-    if head != gold and best.weighty == 0:
-        best = max(best, cover(question, gold, answer), key=lambda found: found.share)
+    best = _best(question, gold, answer)
     needed = _needed(best, head)
     missing = ", ".join(best.missing[:4])
     if best.share < needed and not _is_part(best, needed, question, head, answer):
-        return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2)
+        return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2, reworded=True)
     if not best.listed and _lacks_full_name(question, head, answer):
         return Match(False, f"the answer lacks the name that the gold answer gives: {missing}")
     if best.listed and best.share < _NAMES and _VAGUE.match(answer):
         return Match(False, f"the answer names a kind, not what is of it: {missing}")
-    wrong = wrong_number(head, answer)
+    wrong = wrong_number(head, answer) or wrong_frequency(head, answer)
     if wrong:
         return Match(False, wrong)
+    instead = "" if best.share >= _NAMES else rival_word(question, head, answer)
+    if instead:
+        return Match(False, f"the answer says {instead}", sure=False)
+    if _ORDER.search(question) and _out_of_order(gold, answer):
+        return Match(False, "the answer tells the same in another order", sure=False)
     rival = _chooses_other(question, head, answer)
     if rival:
         return Match(False, f"the answer puts {rival} first", sure=False)
@@ -56,6 +64,37 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
         return Match(False, f"the answer leaves open whether {', '.join(best.found[:3])} or something else")
     why = f"the answer has {', '.join(best.found[:6])}"
     return Match(True, f"{why}; it lacks {missing}" if missing else why, sure=best.share >= _NAMES)
+
+
+def short_of(question: str, gold: str, answer: str) -> Coverage | None:
+    """What a short answer says of a gold phrase, where nothing but missing words speaks against it; else None.
+
+    Names and numbers are said or not. A kind ("various hobbies"), a denial, an "or", a name that the answer brings, and
+    another word in the place of the gold one are no matter of wording either.
+    """
+    head = _without_reason(gold)
+    told = content(answer)
+    if not told or len(told) > _SHORT or names_in(head) or numbers_in(head) or _VAGUE.match(answer):
+        return None
+    known = set(words(f"{question} {gold}"))
+    if not all(known & set(words(name.text)) for name in names_in(answer)):
+        return None
+    if (
+        denies(answer) != denies(gold)
+        or _OR.search(answer)
+        or wrong_number(head, answer)
+        or wrong_frequency(head, answer)
+    ):
+        return None
+    return None if rival_word(question, head, answer) else _best(question, gold, answer)
+
+
+def _best(question: str, gold: str, answer: str) -> Coverage:
+    head = _without_reason(gold)
+    best = max((cover(question, choice, answer) for choice in _choices(head)), key=lambda found: found.share)
+    if head != gold and best.weighty == 0:
+        best = max(best, cover(question, gold, answer), key=lambda found: found.share)
+    return best
 
 
 def _lacks_full_name(question: str, gold: str, answer: str) -> bool:
@@ -93,6 +132,19 @@ def _is_part(best: Coverage, needed: float, question: str, gold: str, answer: st
     known = (*content(gold), *content(question))
     told = (content(item) for item in items(answer))
     return all(not item or any(alike(token, mine) for token in item for mine in known) for item in told)
+
+
+def _out_of_order(gold: str, answer: str) -> bool:
+    """True when the items of the gold answer stand in another order in the answer, as far as it names them."""
+    told, listed = content(answer), [content(gold[slice(*span)]) for span in item_spans(gold)]
+    places = []
+    for number, item in enumerate(listed):
+        others = [token for other in listed[:number] + listed[number + 1 :] for token in other]
+        own = [token for token in item if not any(alike(token, other) for other in others)]
+        found = [token.span[0] for token in told if any(alike(token, mine) for mine in own)]
+        if found:
+            places.append(min(found))
+    return any(before > after for before, after in pairwise(places))
 
 
 def _chooses_other(question: str, gold: str, answer: str) -> str:

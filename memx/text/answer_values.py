@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from memx.text.dates import DateRelation, DateValue, dates_in
+from memx.text.frequency import frequencies_in
 from memx.text.numbers import NumberValue, numbers_in
+from memx.text.periods import in_year
 from memx.text.polarity import negated
 from memx.text.sentences import sentence_at
 from memx.text.words import stem, stop_words, words
@@ -25,25 +28,49 @@ _SUM_BEFORE = re.compile(
 )
 _SUM_AFTER = re.compile(r"(?:\s+\w+)?\s+(?:in\s+total|altogether|in\s+all|overall|combined)\b", re.I)
 
+_RANGE = re.compile(
+    r"\s*(?:to|through|until|or|and|-|–|—)(?:\s+(?:about|around|in|the|maybe|possibly))*\s*", re.IGNORECASE
+)
+_ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE)
+_TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common
+
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Whether the answer holds the gold, why, and whether that is sure enough not to be a guess."""
+    """Whether the answer holds the gold, why, and whether that is sure enough not to be a guess.
+
+    ``reworded``: it does not, for missing words alone, so it may still mean the same in other words.
+    """
 
     holds: bool
     why: str
     sure: bool = True
+    reworded: bool = False
 
 
 def match_values(question: str, gold: str, answer: str, anchor: datetime | date | None) -> Match | None:
-    """Compare by date or number; None where the gold answer is neither, or says more than that."""
+    """Compare by date, frequency or number; None where the gold answer is none of them, or says more than that."""
     dates = dates_in(gold)
     if dates and _nothing_else(gold, [value.span for value in dates], question):
         return _match_dates(question, dates, answer, anchor)
-    numbers = numbers_in(gold)
+    often = frequencies_in(gold)
+    if often and not any(one.by_day for one in often) and _nothing_else(gold, [one.span for one in often], question):
+        wrong = wrong_frequency(gold, answer)
+        if wrong or frequencies_in(answer):
+            return Match(not wrong, wrong or f"both say {gold}")
+    numbers = _with_asked_unit(question, numbers_in(gold))
     if numbers and not dates and _nothing_else(gold, [value.span for value in numbers], question, numbers):
         return _match_numbers(numbers, answer)
     return None
+
+
+def _with_asked_unit(question: str, numbers: tuple[NumberValue, ...]) -> tuple[NumberValue, ...]:
+    """A bare number that answers "how many weeks" is so many weeks."""
+    asked = _ASKED_UNIT.search(question)
+    if asked is None or len(numbers) != 1 or numbers[0].unit or numbers[0].kind != "count":
+        return numbers
+    (measured,) = numbers_in(f"{numbers[0].said:g} {asked[1]}") or numbers
+    return (replace(measured, span=numbers[0].span, text=numbers[0].text),)
 
 
 def wrong_number(gold: str, answer: str) -> str:
@@ -62,7 +89,26 @@ def wrong_number(gold: str, answer: str) -> str:
         same_number = [number for number in given if number.kind == wanted.kind == "count" and _equal(wanted, number)]
         if same_number and wanted.unit and not any(_same_unit(number, wanted) for number in same_number):
             return f"the answer counts {same_number[0].text} {same_number[0].unit}, not {wanted.text} {wanted.unit}"
+        if not same_things and _counts_one(answer, wanted):
+            return f"the answer counts one, not {wanted.text} {wanted.unit}"
     return ""
+
+
+def wrong_frequency(gold: str, answer: str) -> str:
+    """How often the answer says that something happens, where the gold answer tells another frequency; else empty."""
+    wanted, given = frequencies_in(gold), frequencies_in(answer)
+    if not wanted or not given or any(abs(a.times - b.times) <= 0.02 * a.times for a in wanted for b in given):
+        return ""
+    return f"the answer says {answer[slice(*given[0].span)]}, not {gold[slice(*wanted[0].span)]}"
+
+
+def _counts_one(answer: str, wanted: NumberValue) -> bool:
+    """True for "a cat" where several cats are wanted."""
+    several = wanted.unit
+    if wanted.kind != "count" or wanted.value <= 1 or not several.endswith("s") or not several.isalpha():
+        return False
+    one = re.search(rf"\ban?\s+{several[:-1]}\b", answer, re.IGNORECASE)
+    return one is not None and not re.search(rf"\b{several}\b", answer, re.IGNORECASE)
 
 
 def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units: tuple[NumberValue, ...] = ()) -> bool:
@@ -76,7 +122,7 @@ def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units:
 
 
 def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anchor: datetime | date | None) -> Match:
-    given = dates_in(answer, anchor)
+    given = tuple(_ranges(answer, dates_in(answer, anchor)))
     asked = dates_in(question)
     given = tuple(day for day in given if not any(day.relation(a) is DateRelation.SAME for a in asked)) or given
     if not given:
@@ -97,6 +143,30 @@ def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anch
     return Match(True, f"the answer's date {fits.text} fits {wanted[0].text}", sure=len(leading) == len(fitting))
 
 
+def _ranges(text: str, values: tuple[DateValue, ...]) -> Iterator[DateValue]:
+    """The dates, with neighbouring periods that stand as a range as one: "June to July 2023"."""
+    left = list(values)
+    while left:
+        value = left.pop(0)
+        while left and (joined := _range(text, value, left[0])):
+            value = joined
+            left.pop(0)
+        yield value
+
+
+def _range(text: str, one: DateValue, other: DateValue) -> DateValue | None:
+    if "day" in (one.unit, other.unit) or not _RANGE.fullmatch(text, one.span[1], other.span[0]):
+        return None
+    if one.yearless and not other.yearless:
+        one = in_year(one, other.start.year)
+    if one.yearless != other.yearless or other.start <= one.end or one.gap_days(other) > 1:
+        return None
+    start, end, span = one.start, other.end, (one.span[0], other.span[1])
+    if one.unit == other.unit == "days":  # "late May to early June" is the turn of the month: half of each
+        start, end = start + timedelta(one.days // 2), end - timedelta(other.days // 2)
+    return replace(one, start=start, end=end, unit="days", span=span, text=text[slice(*span)])
+
+
 def _same_time(gold: DateValue, given: DateValue) -> bool:
     if given.yearless and gold.unit in ("year", "decade", "season"):
         return False
@@ -105,10 +175,14 @@ def _same_time(gold: DateValue, given: DateValue) -> bool:
         # Weeks and weekends have loose edges: a day beside one still means it.
         return gold.unit in ("week", "weekend") and given.unit == "day" and given.gap_days(gold) <= 1
     if relation is DateRelation.CONTAINS:
-        # No more than twice as wide, for a coarser period is no answer; "early August" may be said as August.
-        return given.days <= 2 * gold.days + 1 or (gold.unit == "days" and given.unit == "month")
+        # No more than twice as wide, for a coarser period is no answer; "early August" may be said as August, and a
+        # weekend stands for its week.
+        days = 7 if gold.unit == "weekend" else gold.days
+        return given.days <= 2 * days + 1 or (gold.unit == "days" and given.unit == "month")
     if relation is DateRelation.OVERLAPS:
-        return given.days <= 3 * gold.days  # likewise, with room for the part that lies outside
+        # Likewise, with room for the part that lies outside; two periods that only touch are not the same.
+        shared = (min(gold.end, given.end) - max(gold.start, given.start)).days + 1
+        return given.days <= 3 * gold.days and shared * _TOUCH > min(gold.days, given.days)
     return True
 
 
@@ -121,6 +195,7 @@ def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
         number
         for number in numbers_in(answer)
         if number.kind == "duration"
+        or any(_equal(gold, number) for gold in wanted)  # "1998 views" looks like a year
         or not any(number.span[0] < d.span[1] and d.span[0] < number.span[1] for d in dates)
     ]
     comparable = [number for number in given if any(_same_kind(gold, number) for gold in wanted)]

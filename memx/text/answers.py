@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from datetime import date, datetime
 
 from memx.model import Question
-from memx.text.answer_phrases import match_phrase
+from memx.text.answer_phrases import match_phrase, short_of
 from memx.text.answer_values import Match, match_values
 from memx.text.coverage import alike, content, denies, is_long, on_topic
 from memx.text.polarity import Stance, is_refusal, opens_with_denial, stance
 from memx.text.sentences import sentence_spans
+from memx.text.updates import present_state
 from memx.text.words import words
 
-__all__ = ["Match", "contains_gold", "match_answer", "match_refusal"]
+__all__ = ["Match", "contains_gold", "match_answer", "match_refusal", "short_of"]
 
 _YES_NO_QUESTION = re.compile(
     r"(?:^|[,;:.?]\s*|\b(?:and|but|or)\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|might|am)"
@@ -28,6 +29,12 @@ _FINAL = re.compile(r"\bfinal\s+answer\b\W*(?:is\b\W*)?", re.IGNORECASE)
 _LEFT_OPEN = re.compile(
     r"\W*(?:(?:most\s+)?likely\s+|probably\s+)?(?:yes|no)\s+or\b|.*\bor\s+(?:yes|no)\b", re.IGNORECASE
 )
+_NO_MENTION = re.compile(
+    r"\bno\s+(?:\w+\s+){0,2}?(?:mention|information|records?|details?)\s+(?:of|about|on|that|regarding)\b"
+    r"|\b(?:has|have|had|did|does|do)(?:\s+not|n't)\s+(?:mention|specif)",
+    re.IGNORECASE,
+)
+_FROM = re.compile(r"\bfrom\b", re.IGNORECASE)
 _TURN = re.compile(r"\b(?:but|however|although|though)\b", re.IGNORECASE)
 _NO_WORDS = re.compile(r"\b(?:unlikely|doubt\w*|lacks?|less\s+likely)\b", re.IGNORECASE)
 
@@ -56,6 +63,8 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         return match_refusal(question, answer)
     if words(gold) == words(answer):
         return Match(True, "the answer is the gold answer")
+    if not is_long(answer) and not _FROM.search(gold):
+        answer = present_state(question, answer)
     wanted = stance(gold)
     if wanted is not Stance.NONE and (not question or _YES_NO_QUESTION.search(question)):
         return _match_stance(question, answer, wanted)
@@ -64,7 +73,15 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
     found = _best(_match_content(question, accepted, answer, anchor) for accepted in _accepted(gold))
     if not found.holds and is_refusal(answer):
         return Match(False, "the answer says that it is not known")
+    if found.holds and not denies(gold) and _takes_back(question, answer):
+        return Match(False, "the answer goes on that what was asked is not known", sure=False)
     return found
+
+
+def _takes_back(question: str, answer: str) -> bool:
+    """True when a later sentence says that what was asked is not known: what stands before it is something else."""
+    later = (answer[slice(*span)] for span in sentence_spans(answer)[1:])
+    return any(_NO_MENTION.search(sentence) and _on_topic(question, sentence) for sentence in later)
 
 
 def _accepted(gold: str) -> list[str]:

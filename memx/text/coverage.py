@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import mul
 from typing import NamedTuple
 
 from memx.text.lists import item_spans, quoted
@@ -113,6 +114,7 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
     if len(said) > _LONG:
         windows = _on_topic(windows, said, question)
     shares: list[float] = []
+    sizes: list[float] = []
     found: list[str] = []
     missing: list[str] = []
     spans: list[tuple[int, int]] = []
@@ -131,15 +133,17 @@ def cover(question: str, phrase: str, text: str) -> Coverage:
             if share > best:
                 best, chosen = share, inside
         shares.append(best)
+        sizes.append(sum(weights))
         for (token, _), match in zip(item, chosen, strict=True):
             (found if match else missing).append(token.text)
             if match:
                 spans.append(match.span)
     listed = len(shares) > 1 and longest <= 3
     if listed:  # of a list, an item is said or not
-        shares = [share if share >= 0.5 else 0.0 for share in shares]
+        shares, sizes = [share if share >= 0.5 else 0.0 for share in shares], [1.0] * len(shares)
     weighty = sum(_weight(token, asked) == 1.0 for token in wanted)
-    return Coverage(sum(shares) / len(shares), tuple(found), tuple(missing), weighty, tuple(spans), listed)
+    share = sum(map(mul, shares, sizes)) / sum(sizes)
+    return Coverage(share, tuple(found), tuple(missing), weighty, tuple(spans), listed)
 
 
 def alike(one: Token, other: Token) -> bool:
@@ -164,6 +168,17 @@ def _names_apart(phrase: str, wanted: tuple[Token, ...], text: str, hits: list[l
                 kept[index] = [token for token in hits[index] if token.text[0].isupper()]
         start = end
     return kept
+
+
+def weights(tokens: Iterable[Token], question: str) -> list[float]:
+    """How much each word says, in 0..1: less where the question holds it, or where it says little by itself."""
+    asked = stems_of(content(question))
+    return [_weight(token, asked) for token in tokens]
+
+
+def full_weight(token: Token, question: str) -> bool:
+    """True for a word that says something, and that the question does not already hold."""
+    return _weight(token, stems_of(content(question))) == 1.0
 
 
 def _weight(token: Token, asked: frozenset[str]) -> float:

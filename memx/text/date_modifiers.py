@@ -29,7 +29,7 @@ _OF_PERIOD = re.compile(
     rf"(?:\bthe\s+)?\b(?P<o>{'|'.join(_ORDINALS)}|last|final)\s+(?P<u>week|weekend|half|{WEEKDAY})\s+(?:of|in)\s+(?:the\s+month\s+of\s+)?$"
 )
 _PART = re.compile(
-    r"(?:\bthe\s+)?\b(?P<p>early|mid(?:[\s-]+(?:to[\s-]+)?late)?|middle|late|beginning|start|end)(?:[\s-]+(?:of|in|to)\b)?(?:\s+the)?[\s-]+$"
+    r"(?:\bthe\s+)?\b(?P<p>early[\s-]+to[\s-]+mid|early|mid(?:[\s-]+(?:to[\s-]+)?late)?|middle|late|beginning|start|end)(?:[\s-]+(?:of|in|to)\b)?(?:\s+the)?[\s-]+$"
 )
 _FROM_DATE = re.compile(
     rf"(?:\b(?P<n>{COUNT})\s+|\bthe\s+|(?<=\w)\s|^|\b)(?P<u>day|night|week|weekend|month|year|{WEEKDAY})s?\s+"
@@ -96,19 +96,26 @@ def _bend_of_period(match: re.Match[str], value: DateValue) -> tuple[date, date,
 
 
 def _bend_part(match: re.Match[str], value: DateValue) -> tuple[date, date, str] | None:
-    word = match["p"]
-    part = 0 if word in ("early", "beginning", "start") else 1 if word in ("mid", "middle") else 2
+    first, last = _sixths(match["p"])
     if value.unit == "month":
-        first, last = (1, 11, 21)[part], (10, 20, value.end.day)[part]
-        return value.start.replace(day=first), value.start.replace(day=last), "days"
+        days = (1, 6, 11, 16, 21, 26)[first], (5, 10, 15, 20, 25, value.end.day)[last]
+        return value.start.replace(day=days[0]), value.start.replace(day=days[1]), "days"
     if value.unit == "year":
-        first, last = (1, 5, 9)[part], (4, 8, 12)[part]
-        return date(value.start.year, first, 1), month_span(value.start.year, last)[1], "days"
+        year = value.start.year
+        return date(year, 2 * first + 1, 1), month_span(year, 2 * last + 2)[1], "days"
     if value.days >= 3:
-        third = value.days // 3
-        start = value.start + timedelta(third * part)
-        return start, value.end if part == 2 else start + timedelta(third - 1), "days"
+        end = value.end if last == 5 else value.start + timedelta(value.days * (last + 1) // 6 - 1)
+        return value.start + timedelta(value.days * first // 6), end, "days"
     return None
+
+
+def _sixths(word: str) -> tuple[int, int]:
+    """First and last sixth of a period that a word names; "mid to late" is as wide as "mid", half of each."""
+    if word.startswith("mid"):
+        return (3, 4) if word.endswith("late") else (2, 3)
+    if word.startswith("early"):
+        return (1, 2) if word.endswith("mid") else (0, 1)
+    return (0, 1) if word in ("beginning", "start") else (4, 5)
 
 
 def _bend_from(match: re.Match[str], value: DateValue) -> tuple[date, date, str] | None:
@@ -118,6 +125,9 @@ def _bend_from(match: re.Match[str], value: DateValue) -> tuple[date, date, str]
     if direction in ("of", "around"):
         if value.unit != "day" or unit in ("day", "year"):
             return (value.start, value.end, value.unit) if unit == value.unit else None
+        if unit == "week" and direction == "of" and value.start.weekday() == 6:
+            # "The week of Sunday the 7th" starts there, as weeks do where it is said.
+            return value.start, value.start + timedelta(6), "week"
         return *stepped(value.start, value.end, unit, 0), grain(unit)
     sign = -1 if direction in ("before", "prior", "preceding") else 1
     if match["n"] is None:

@@ -123,8 +123,8 @@ class NumberValue:
                 return False
             slack = 0.08  # a month is 28 to 31 days
             a = (a[0] * factor * (1 - slack), a[1] * factor * (1 + slack))
-        room = 0.1 if self.about or other.about else 1e-9
-        return a[0] * (1 - room) <= b[1] * (1 + room) and b[0] * (1 - room) <= a[1] * (1 + room)
+        ours, theirs = (0.1 if number.about else 1e-9 for number in (self, other))
+        return a[0] * (1 - ours) <= b[1] * (1 + theirs) and b[0] * (1 - theirs) <= a[1] * (1 + ours)
 
 
 _ACROSS = {
@@ -134,6 +134,10 @@ _ACROSS = {
     ("minute", "day"): 1 / 1440,
     ("mile", "metre"): 1609.0,
     ("metre", "mile"): 1 / 1609,
+    ("pound", "gram"): 453.6,
+    ("gram", "pound"): 1 / 453.6,
+    ("foot", "metre"): 0.3048,
+    ("metre", "foot"): 1 / 0.3048,
 }
 
 

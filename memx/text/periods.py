@@ -53,9 +53,9 @@ class DateValue:
         """How this interval lies to ``other``; a yearless one is laid into the other's year."""
         a, b = self, other
         if a.yearless and not b.yearless:
-            a = _into_year(a, b.start.year)
+            a = in_year(a, b.start.year)
         elif b.yearless and not a.yearless:
-            b = _into_year(b, a.start.year)
+            b = in_year(b, a.start.year)
         if (a.start, a.end) == (b.start, b.end):
             return DateRelation.SAME
         if a.end < b.start or b.end < a.start:
@@ -70,12 +70,13 @@ class DateValue:
         """Days between the two intervals; 0 when they touch or overlap."""
         if self.relation(other) is not DateRelation.DISJOINT:
             return 0
-        a = _into_year(self, other.start.year) if self.yearless and not other.yearless else self
-        b = _into_year(other, a.start.year) if other.yearless and not a.yearless else other
+        a = in_year(self, other.start.year) if self.yearless and not other.yearless else self
+        b = in_year(other, a.start.year) if other.yearless and not a.yearless else other
         return (b.start - a.end).days if a.end < b.start else (a.start - b.end).days
 
 
-def _into_year(value: DateValue, year: int) -> DateValue:
+def in_year(value: DateValue, year: int) -> DateValue:
+    """A yearless period in a year of its own."""
     length = value.end - value.start
     last = monthrange(year, value.start.month)[1]
     start = date(year, value.start.month, min(value.start.day, last))

@@ -33,6 +33,7 @@ _YES = re.compile(
     rf"""\W*(?:
         (?:{_HEDGE}\W+)?(?:(?:yes|yeah|yep|yup)\b | (?:correct|true)\b(?=\W*(?:$|[.,;!])) | yes(?!ter)(?=[a-z]{{4}}))
       | {_HEDGE}\W*$
+      | (?:definitely|absolutely|certainly|of\s+course|indeed)\s*[,.;:!-]
     )""",
     re.VERBOSE,
 )
@@ -52,7 +53,7 @@ _REFUSAL = re.compile(
     # "not (explicitly) mentioned", "wasn't specified", "not possible to"
     (?:\b{_NOT}|n['’]t)\s+(?:been\s+|\w+ly\s+|otherwise\s+){{0,3}}
         (?:mention|specif|state|provid|give|known|availab|disclos|discuss|includ|record|indicat|reveal|describ|clear\b|answer
-          |identif|detail|cover|found|shared?\b|named\b|listed\b|possible\b|sure\b|certain\b|able\b|enough\b|clarif|confirm
+          |identif|detail|cover|found|come\s+up|came\s+up|shared?\b|named\b|listed\b|possible\b|sure\b|certain\b|able\b|enough\b|clarif|confirm
           |explicit\b)\w*
     # "no information", "without any details", "insufficient context"
   | \b(?:no|not\s+(?:enough|any|sufficient)|insufficient|lack(?:s|ing)?(?:\s+of)?|without(?:\s+any)?)
@@ -63,10 +64,12 @@ _REFUSAL = re.compile(
         (?:determine|infer|answer|provide|mention|specify|state|contain|include|indicate|identify|confirm|conclude
           |have\s+(?:\w+\s+){{0,2}}?(?:information|details?|records?|memory|context|data|access))\w*
     # "I don't know": of the speaker alone; "she does not know how to swim" is an answer
-  | (?:^|\b(?:i|we|you)\s+)(?:(?:do|did|can|could)(?:\s+not|n['’]t)|cannot|not)\s+(?:\w+ly\s+)?
+  | (?:^|\b(?:i|we|you)\s+)(?:(?:do|did|can|could)(?:\s+not|n['’]t)|can(?:not|['’]t)|not)\s+(?:\w+ly\s+)?
         (?:know|recall|remember|find|tell|say|see)\b
   | (?:^\W*|\b(?:i|we)\s+have\s+)no\s+(?:idea|clue)\b
   | \b(?:unknown|unanswerable|unspecified|unclear|undisclosed|n/a|not\s+applicable)\b
+    # "you mentioned a hobby, but not his job"
+  | \b(?:mention|discuss|talk|told|tell|shar|provid|record)\w*\b[^.!?]*,?\s(?:but|though)\s+(?:not|never)\b
   | \bunable\s+to\s+(?:answer|determine|find|say|tell|provide|recall|confirm|identify)\b
   | \b(?:i['’]?m|i\s+am)\s+(?:not\s+(?:sure|aware|certain)|unsure|unaware)\b
   | \b(?:nothing|none|no\s+one|nobody)\s+(?:\w+\s+){{0,3}}?(?:mentioned|known|said|stated|specified|recorded)\b

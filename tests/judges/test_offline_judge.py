@@ -43,7 +43,18 @@ def judged(
         ("Kelp", "STEP 1: Iva had rice. STEP 2: ... Final answer: kelp", "What did Iva eat?"),
         ("$90", "She paid $20 for tea and $70 for a lamp, $90 in total.", "How much did Iva spend?"),
         ("6:45 AM", "At a quarter to seven, 6:45 am", "When does Iva get up?"),
+        ("The week before 3 June 2024", "Late May to early June 2024", "When did Iva move in?"),
+        ("The first weekend of August 2024", "In early August 2024", "When did Iva move in?"),
+        ("2", "About two weeks ago", "How many weeks ago did I plant the peas?"),
+        ("2", "14 days", "How many weeks ago did I plant the peas?"),
+        ("1,998", "There are 1998 views: 542 of one film and 1,456 of the other.", "How many views do my films have?"),
+        ("every week", "You see her weekly.", "How often do I see my coach?"),
+        # what was and what is
+        ("4", "You used to have three boats, but since May you now own 4.", "How many boats do I own?"),
+        ("250 ms", "The lookup went from 800 ms to 250 ms.", "How long does a lookup take?"),
+        ("24:30", "Your previous best was 27:12, but you recently ran 24:30.", "What is my best time?"),
         # yes and no
+        ("Yes", "Definitely, she cares deeply about the sea.", "Is Iva fond of the sea?"),
         ("Yes", "Yes, she would enjoy it.", "Would Iva enjoy a sailing course?"),
         ("Likely no; she gets seasick", "Probably not, boats make her ill", "Would Iva enjoy a cruise?"),
         ("No", "Iva would not enjoy a cruise.", "Would Iva enjoy a cruise?"),
@@ -57,6 +68,9 @@ def judged(
         ("She was laid off", "Iva lost her job", "Why did Iva move?"),
         ("Iva's cottage; it is quiet there", "In her cottage", "Where does Iva write?"),
         ("a red kayak or canoe", "A canoe", "What did Iva rent?"),
+        # other words for a statement
+        ("To unwind and clear her mind", "To take a break and clear her head", "Why does Iva swim?"),
+        ("warmth and happiness", "Positivity and joy", "What do tulips represent to Iva?"),
         ("“Blue Hour”", "Her favourite book is Blue Hour.", "What is Iva's favourite book?"),
     ],
 )
@@ -72,6 +86,25 @@ def test_an_answer_that_means_the_gold_passes(gold: str, answer: str, asked: str
         ("9 March 2024", "Sometime in the spring of 2024", "When did Iva move in?", "spring of 2024 does not fit"),
         ("9 March 2024", "After her exams", "When did Iva move in?", "no date"),
         ("9 March 2024", "9 March 2024 or 4 May 2024", "When did Iva move in?", "leaves open"),
+        ("The week before 7 July 2024", "Late June 2024, after the rain", "When did Iva move in?", "does not fit"),
+        ("every week", "Every two weeks", "How often do I see my coach?", "says Every two weeks, not every week"),
+        ("24:30", "Your best used to be 24:30, but it is now 23:10.", "What is my best time?", "23:10 is not 24:30"),
+        ("two hens and a dog", "A dog and a hen", "What pets does Iva have?", "counts one, not two hens"),
+        ("oat milk porridge", "Almond milk porridge", "What did Iva cook?", "says Almond for oat"),
+        ("a shade of gray", "A shade of blue", "What colour is Iva's door?", "lacks gray"),
+        ("She joined a nearby choir", "She joined a local band", "What did Iva do?", "says band for choir"),
+        (
+            "sowed peas, dug a pond, built a shed",
+            "A shed, then a pond, then peas",
+            "What is the order of Iva's jobs?",
+            "order",
+        ),
+        (
+            "harp",
+            "Iva owns a harp. There is no mention of her playing any instrument.",
+            "Which instrument does Iva play?",
+            "known",
+        ),
         ("three", "She keeps four hens.", "How many hens does Iva keep?", "four is not three"),
         ("three", "A few", "How many hens does Iva keep?", "is not three"),
         ("Two cats and a dog", "Two dogs and a cat", "What pets does Iva have?", "counts Two dogs"),
@@ -117,6 +150,12 @@ def test_an_abstention_question_is_passed_by_a_refusal_alone() -> None:
     assert judged("Not mentioned", "Boris did not rent anything at the lake.", asked, **trap).outcome is Outcome.PASS
     fallen = judged("Not mentioned", "He rented a red kayak.", asked, **trap)
     assert (fallen.outcome, "falls for 'a red kayak'" in fallen.why) == (Outcome.FAIL, True)
+    for refusal in (
+        "I can't find anything about that.",
+        "You mentioned his tent, but not what he rented.",
+        "That hasn't come up in our conversations.",
+    ):
+        assert judged("Not mentioned", refusal, asked, **trap).outcome is Outcome.PASS
     assert judged("Not mentioned", "A tent", asked, **trap).outcome is Outcome.FAIL
     assert judged("Not mentioned", "Not mentioned, but he rented a red kayak.", asked, **trap).outcome is Outcome.FAIL
     assert judged("Not mentioned", "", asked, **trap).outcome is Outcome.FAIL
@@ -143,6 +182,20 @@ def test_strict_gives_no_verdict_where_it_would_guess() -> None:
     assert judged("violin", "A cello", "What does Iva play?", strict=True).outcome is Outcome.FAIL
     rubric = judged("She would like quiet places", "Quiet places", strict=True, category="single-session-preference")
     assert rubric.outcome is Outcome.UNJUDGED
+
+
+def test_other_words_are_no_matter_of_names_kinds_or_things() -> None:
+    for gold, answer, asked in (
+        ("Sweden", "A country in the north", "Where is Iva from?"),
+        ("play the piano", "play the guitar", "What is Iva learning?"),
+        ("pottery, camping, painting", "Various creative and outdoor hobbies", "What does Iva like?"),
+        ("To unwind and clear her mind", "To win the race in Oslo", "Why does Iva swim?"),
+    ):
+        assert judged(gold, answer, asked).outcome is Outcome.FAIL
+    by_rules = OfflineJudge(embeddings=False)
+    asked = Question("q1", "e", "What do tulips represent to Iva?", "warmth and happiness", "single-hop")
+    candidate = Candidate("Positivity and joy", CandidateSource.MODEL)
+    assert by_rules.judge(JudgeItem(asked, candidate)).outcome is Outcome.FAIL
 
 
 def test_diagnosis_asks_whether_a_text_surely_holds_the_gold() -> None:
