@@ -1,15 +1,18 @@
 """Speed, memory and file sizes of the built-in memory, as figures of one run on one machine.
 
     python -m benchmarks.memory_speed embed      texts per second, beside sentence-transformers where it is installed
-    python -m benchmarks.memory_speed growth     a query's time and the process's memory over 1,000 to 100,000 facts
+    python -m benchmarks.memory_speed growth     a query's time, its embedding included, and the process's memory over
+                                                 1,000 to 100,000 facts
     python -m benchmarks.memory_speed locomo     ingest and all questions of LoCoMo, caches empty and then full
+    python -m benchmarks.memory_speed cases      memory held and files of the cache for each case of LoCoMo
 
-Times are wall clock; compare within one run only.
+Times are wall clock, and CPU time beside it where it says so; compare within one run only.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import random
 import resource
 import statistics
@@ -17,20 +20,24 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime, timedelta
 from importlib.util import find_spec
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from benchmarks.data import shared_data
+from benchmarks.figures import print_rows
 from memx.adapters.registry import dataset_class
 from memx.adapters.systems.local import LocalMemory
 from memx.memory.embedders import SentenceTransformersEmbedder
 from memx.memory.embedding import Embedder, Signature, minilm
 from memx.memory.engine import MemoryEngine
 from memx.memory.rows import Memory
+from memx.model import Case
 
 
 def texts_of_locomo(count: int) -> list[str]:
@@ -65,13 +72,19 @@ def embed() -> None:
 
 
 class RandomVectors(Embedder):
-    """Vectors of the default's dimension that cost nothing, so that growth shows the memory and not the model."""
+    """Vectors of stored texts that cost nothing, and the default's of a single text, which is a query: growth shows the
+    memory, and what a query costs with its embedding."""
+
+    def __init__(self) -> None:
+        self._model = minilm()
 
     @property
     def signature(self) -> Signature:
         return Signature("random", 384)
 
     def encode(self, texts: Sequence[str]) -> Any:
+        if len(texts) == 1:
+            return self._model.encode(texts)
         return np.random.default_rng(len(texts)).standard_normal((len(texts), 384), dtype=np.float32)
 
 
@@ -128,28 +141,71 @@ def locomo() -> None:
         for state in ("cold", "warm"):
             started, cpu, asked = time.perf_counter(), time.process_time(), 0
             for case in dataset.cases():
-                adapter = LocalMemory(mode="full", dataset_sha256=dataset.info.sha256)
-                adapter.cache_dir = cache
-                for session in case.sessions:
-                    adapter.ingest_session(session)
-                adapter.wait_until_ready(case.entity_id, 600)
+                adapter = filled_adapter(case, cache, dataset.info.sha256)
                 for question in case.questions:
                     adapter.query(question.text, case.entity_id, 50)
                     asked += 1
                 adapter.close()
             wall, cpu_s = time.perf_counter() - started, time.process_time() - cpu
             print(f"{state}: {asked} questions, {wall:.1f} s, {cpu_s:.1f} CPU s")
-        embeddings = sum(path.stat().st_size for path in cache.glob("embeddings*"))
-        cases = [sum(f.stat().st_size for f in path.iterdir()) for path in (cache / "cases").iterdir()]
-        print(f"embedding cache {embeddings / 1e6:.1f} MB; cache of a case {statistics.mean(cases) / 1e6:.2f} MB")
+        print(f"embedding cache {sum(path.stat().st_size for path in cache.glob('embeddings*')) / 1e6:.1f} MB")
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
+def filled_adapter(case: Case, cache: Path, dataset_sha256: str) -> LocalMemory:
+    """The adapter in mode ``full``, ready to be asked about a case."""
+    adapter = LocalMemory(mode="full", dataset_sha256=dataset_sha256)
+    adapter.cache_dir = cache
+    for session in case.sessions:
+        adapter.ingest_session(session)
+    adapter.wait_until_ready(case.entity_id, 600)
+    return adapter
+
+
+def cases() -> None:
+    """For each case of LoCoMo in mode ``full``: the resident memory that it adds once it answers, caches being full,
+    and the size of each of its cache files."""
+    found = list(dataset_class("locomo").load(shared_data() / "data/locomo10.json").cases())
+    with tempfile.TemporaryDirectory() as folder:
+        caches = [Path(folder) / str(number) for number in range(len(found))]  # one each, so that its files are known
+        # In a process of its own, so that none of what it frees is taken for what the cases below need.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            files = list(pool.map(cache_files, found, caches))
+        held = [asked_adapter(found[0], caches[0])]  # loads the packages and the model
+        rows = []
+        for case, cache, sizes in zip(found, caches, files, strict=True):
+            before = resident_mb()
+            held.append(asked_adapter(case, cache))
+            rows.append([case.case_id, len(case.turns()), f"{resident_mb() - before:.1f}", *map(round, sizes.values())])
+        print_rows(["case", "facts", "MB held", *(f"{name} kB" for name in files[0])], rows)
+
+
+def cache_files(case: Case, cache: Path) -> dict[str, float]:
+    """Fills the caches of a case; the size of each file in kB."""
+    asked_adapter(case, cache).close()
+    return {path.name: path.stat().st_size / 1e3 for path in sorted(cache.rglob("*.*")) if path.is_file()}
+
+
+def asked_adapter(case: Case, cache: Path) -> LocalMemory:
+    """The adapter that holds a case, after its first 20 questions."""
+    adapter = filled_adapter(case, cache, "")
+    for question in case.questions[:20]:
+        adapter.query(question.text, case.entity_id, 50)
+    return adapter
+
+
+def resident_mb() -> float:
+    """Resident memory of this process (Linux) after a garbage collection, in MB."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize() / 1e6
 
 
 def main() -> None:
     """Run from the command line."""
     ask = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    ask.add_argument("what", choices=("embed", "growth", "locomo"))
-    {"embed": embed, "growth": growth, "locomo": locomo}[ask.parse_args().what]()
+    ask.add_argument("what", choices=("embed", "growth", "locomo", "cases"))
+    {"embed": embed, "growth": growth, "locomo": locomo, "cases": cases}[ask.parse_args().what]()
 
 
 if __name__ == "__main__":

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 FILE_NAME = "embeddings.sqlite"
 #: Raised when the layout of the file changes; a file of another version is set aside.
-VERSION = 1
+VERSION = 2
 _CHUNK = 500  # SQLite allows 999 variables in a statement on old builds
 _SCHEMA = """CREATE TABLE IF NOT EXISTS vectors (
   signature TEXT NOT NULL, text_sha256 BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (signature, text_sha256)
-) WITHOUT ROWID"""
+)"""
 
 
 class CachedEmbedder(Embedder):

@@ -112,7 +112,7 @@ def _mmr(score: Doubles, vectors: Floats | None, weight: float, limit: int) -> t
     similar = np.zeros(len(score), dtype=np.float64)
     picked, novelty = [], []
     for _ in range(min(limit, len(score))):
-        best = int(np.argmax(left - weight * similar))
+        best = int((left - weight * similar).argmax())
         picked.append(best)
         novelty.append(1.0 - float(similar[best]))
         left[best] = -np.inf

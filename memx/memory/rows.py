@@ -34,6 +34,10 @@ class Memory:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: So many rows are kept as they were read last: the queries about one history bring the same ones back again and again.
+_MOST_KEPT = 4000
+
+
 class RowStore:
     """Memories by position (0, 1, 2, ... in order of insertion); the indexes beside it count positions alike.
 
@@ -46,6 +50,7 @@ class RowStore:
         with self._connection:
             self._connection.execute(_SCHEMA)
         self._count = self._counted()
+        self._kept: dict[int, Memory] = {}
 
     def _counted(self) -> int:
         count, last = self._connection.execute("SELECT COUNT(*), COALESCE(MAX(position), -1) FROM memories").fetchone()
@@ -92,16 +97,18 @@ class RowStore:
 
     def at(self, positions: Sequence[int]) -> list[Memory]:
         """The memories at these positions, in the order asked."""
-        found = {}
-        for start in range(0, len(positions), 500):
-            part = positions[start : start + 500]
+        kept = self._kept
+        missing = [int(position) for position in positions if position not in kept]
+        if len(kept) + len(missing) > _MOST_KEPT:
+            kept = self._kept = {position: kept[position] for position in positions if position in kept}
+        for start in range(0, len(missing), 500):
+            part = missing[start : start + 500]
             marks = ",".join("?" * len(part))
             rows = self._connection.execute(
-                f"SELECT position, {_COLUMNS} FROM memories WHERE position IN ({marks})",
-                [int(position) for position in part],
+                f"SELECT position, {_COLUMNS} FROM memories WHERE position IN ({marks})", part
             )
-            found.update({row[0]: _memory(row[1:]) for row in rows})
-        return [found[int(position)] for position in positions]
+            kept.update((row[0], _memory(row[1:])) for row in rows)
+        return [kept[int(position)] for position in positions]
 
     def all(self) -> Iterator[Memory]:
         """Every memory in order."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
 import queue
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,7 +49,7 @@ def collect(workers: Sequence[Worker], query: Query, limit: int, timeout_s: floa
         ranking, error = None, ""
         try:
             ranking = worker.search(query, limit)
-        except Exception as failure:
+        except BaseException as failure:  # also what would end the thread without a word, such as SystemExit
             error = f"{type(failure).__name__}: {failure}"
         done.put((worker.name, ranking, error, (time.perf_counter() - begun) * 1000))
 
@@ -57,8 +57,9 @@ def collect(workers: Sequence[Worker], query: Query, limit: int, timeout_s: floa
         run(workers[0])
     else:
         for worker in workers:
-            # Daemons, so that a worker that hangs cannot keep the process alive.
-            threading.Thread(target=run, args=(worker,), name=f"memx-{worker.name}", daemon=True).start()
+            # As threading's daemons these cannot keep the process alive; but their start is not waited for, which
+            # took longer than most searches.
+            _thread.start_new_thread(run, (worker,))
     rankings: dict[str, Ranking] = {}
     failed: dict[str, str] = {}
     timings: dict[str, float] = {}
