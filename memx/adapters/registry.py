@@ -25,6 +25,7 @@ ADAPTERS: Mapping[str, str] = {
     "oracle": "memx.adapters.systems.oracle:Oracle",
     "mem0": "memx.adapters.systems.mem0:Mem0",
     "graphiti": "memx.adapters.systems.graphiti:Graphiti",
+    "langgraph": "memx.adapters.systems.langgraph:LangGraph",
     "random-k": "memx.adapters.systems.random_k:RandomK",
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.calls import Calls
+from memx.adapters.datasets.cache import cache_dir
 from memx.adapters.packages import load_package
 from memx.adapters.provenance import parse_time
 from memx.adapters.system_models import described, embedder, llm_address, llm_key, silence, vectors
@@ -36,11 +37,9 @@ class Mem0Library:
     """
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        from platformdirs import user_cache_path
-
         self._options = options
         # mem0 writes an id of the user into a folder of its own as soon as it is imported.
-        silence("mem0", MEM0_TELEMETRY="False", MEM0_DIR=str(user_cache_path("memx") / "mem0"))
+        silence("mem0", MEM0_TELEMETRY="False", MEM0_DIR=str(cache_dir() / "mem0"))
         self._package = load_package("mem0", "mem0", "mem0ai", versions=("2",))
         self._config = _read_config(options["config"])
         self.calls = Calls("mem0", key="OPENAI_API_KEY", where=llm_address(options))

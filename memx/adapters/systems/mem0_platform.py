@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from memx.adapters.calls import Calls
+from memx.adapters.datasets.cache import cache_dir
 from memx.adapters.failures import Kind, read_failure
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
@@ -32,11 +33,9 @@ class Mem0Platform:
     """
 
     def __init__(self, options: Mapping[str, Any], note: Callable[[str], None]) -> None:
-        from platformdirs import user_cache_path
-
         self._options = options
         self._note = note
-        silence("mem0", "httpx", MEM0_TELEMETRY="False", MEM0_DIR=str(user_cache_path("memx") / "mem0"))
+        silence("mem0", "httpx", MEM0_TELEMETRY="False", MEM0_DIR=str(cache_dir() / "mem0"))
         self._package = load_package("mem0", "mem0", "mem0ai", versions=("2",))
         self.calls = Calls("mem0", key="MEM0_API_KEY", where=options["host"])
         self._opened: Any = None
