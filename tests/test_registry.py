@@ -18,7 +18,7 @@ class Good(memx.MemoryAdapter):
     name = "good"
     def ingest_session(self, session): pass
     def query(self, query, entity_id, top_k): return memx.QueryResult(())
-    def export_state(self, entity_id): return memx.Snapshot(entity_id, ())
+    def export_state(self, entity_id): return memx.Snapshot(entity_id, (memx.Fact("f", "a fact"),))
 class NoQuery(memx.MemoryAdapter):
     def ingest_session(self, session): pass
     def export_state(self, entity_id): return memx.Snapshot(entity_id, ())

@@ -187,7 +187,7 @@ def _said(chain: list[BaseException]) -> str:
     text = next((text for text in texts if text.strip()), type(chain[0]).__name__)
     for error in chain:
         body = getattr(error, "body", None)
-        body = body.model_dump() if hasattr(body, "model_dump") else _decoded(body)
+        body = body.model_dump() if body is not None and hasattr(body, "model_dump") else _decoded(body)
         if isinstance(body, Mapping):
             message = body.get("message") or body.get("detail") or body.get("error")
             message = message.get("message") if isinstance(message, Mapping) else message

@@ -19,7 +19,7 @@ def command() -> None:
 def list_() -> None:
     """List the datasets that are built in or installed."""
     from memx.adapters.registry import dataset_class, names
-    from memx.cli.adapters import first_line
+    from memx.cli.adapters import first_sentence
     from memx.cli.table import table
     from memx.errors import MemxError
 
@@ -27,7 +27,7 @@ def list_() -> None:
     for name in sorted(names("dataset")):
         try:
             found = dataset_class(name)
-            summary, needs = found.summary or first_line(found.__doc__), "--source" if found.needs_source else ""
+            summary, needs = found.summary or first_sentence(found.__doc__), "--source" if found.needs_source else ""
         except MemxError as error:
             summary, needs = f"cannot be used: {error}", ""
         rows.append([name, needs, summary])

@@ -44,6 +44,7 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
               help="Snapshot the store around the case, or after each session too.")  # fmt: skip
 @click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")
 @click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
+@click.option("--cleanup", is_flag=True, help="Delete what the run stored in the memory system, case by case.")
 @click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
 @click.option("--probe", is_flag=True, help="Then ask the failed questions again with one thing changed (memx probe).")
 @click.option("--optimize", is_flag=True, help="Then learn the built-in memory's signal weights (mode full).")

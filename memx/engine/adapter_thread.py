@@ -82,6 +82,11 @@ class AdapterThread:
                 message = f"{self._name} did not return from {step} within {timeout_s:g} s"
                 raise StepError(step, AdapterTimeoutError(message, "Raise --ready-timeout, or look at its log."))
 
+    @property
+    def stuck(self) -> bool:
+        """True when a call has not returned in time; no other will be made."""
+        return bool(self._stuck_in)
+
     def end(self) -> None:
         """Let the thread go once its queue is empty."""
         self._calls.put(None)

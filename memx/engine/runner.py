@@ -21,8 +21,8 @@ from memx.diagnose.contract import AsksModel, Embed
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
 from memx.engine.answers.model import ModelAnswerer
-from memx.engine.case_runner import CaseRunner, Task, Workshop
-from memx.engine.events import Event, Listener, RunStarted
+from memx.engine.case_runner import CaseRunner
+from memx.engine.events import Event, Listener, Notice, RunStarted
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.manifest import build_manifest
@@ -31,6 +31,7 @@ from memx.engine.settings import RunSettings
 from memx.engine.store.reader import Store
 from memx.engine.store.writer import RunWriter
 from memx.engine.summary import Summary, summarize
+from memx.engine.workshop import Task, Workshop
 from memx.errors import AdapterError, MemxError, UsageError
 from memx.llm.failures import shown_url
 from memx.model import Case, Decider
@@ -96,6 +97,7 @@ class Runner:
         self._listener = listener
         self._telling = threading.Lock()
         self._fatal: list[BaseException] = []
+        self._left: list[str] = []
 
     def run(self) -> Ended:
         """Run to the end, or to the interrupt; what was finished is stored either way.
@@ -268,6 +270,7 @@ class Runner:
             listener=self._tell,
             stop=self._stop,
             pool=self._model_pool(),
+            left=self._left,
         )
 
     def _model_pool(self) -> ThreadPoolExecutor | None:
@@ -294,9 +297,10 @@ class Runner:
     def _end(self, run_id: str, interrupted: bool) -> Ended:
         state = "failed" if self._fatal else "interrupted" if interrupted else "finished"
         store = Store(self._directory)
+        self._tell_what_is_left()
         try:
             counts = self._parts.llm_counts() if self._parts.llm_counts else None
-            summary = summarize(store, run_id, counts, judge_stats(self._parts.judge))
+            summary = summarize(store, run_id, counts, judge_stats(self._parts.judge), self._left)
             self._writer.end(state, summary.as_dict())
             write_last_run(store, run_id)
             complete = summary.passed + summary.failed > 0 and not store.has_errors(run_id)
@@ -310,6 +314,14 @@ class Runner:
         if self._fatal:
             raise self._fatal[0]
         return Ended(run_id, state, summary, complete)
+
+    def _tell_what_is_left(self) -> None:
+        self._left.sort()
+        if self._left:
+            name = self._parts.adapter.name or self._settings.adapter
+            more = "" if len(self._left) == 1 else f" to {self._left[-1]}"
+            hint = "" if self._settings.cleanup else "; memx run --cleanup deletes them at the end"
+            self._tell(Notice(f"left in {name}: {len(self._left)} namespaces, {self._left[0]}{more}{hint}"))
 
 
 def judge_stats(judge: Judge) -> dict[str, float | None] | None:

@@ -26,6 +26,7 @@ class RunSettings:
         diagnose_model: model for the last rung of the relevance ladder; ``none`` asks no model.
         context_budget: tokens of retrieved text that the candidate may see; None for no limit.
         entity_prefix: namespace to use instead of the run's own.
+        cleanup: delete at the end of each case what the run stored in the memory system.
     """
 
     dataset: str = "demo"
@@ -57,6 +58,7 @@ class RunSettings:
     confirm_fails: bool = False
     strict: bool = False
     judge_prompt: str = ""
+    cleanup: bool = False
 
     def __post_init__(self) -> None:
         bounds = {"top_k": 1, "concurrency": 1, "model_concurrency": 1, "limit": 1, "context_budget": 1, "max_calls": 0}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
@@ -14,6 +16,7 @@ from memx.engine.store.reader import QuestionRow, Store, Where
 from memx.model import CAUSES_OF, Stage
 
 _FAIL = Where("outcome = 'FAIL'")
+_NUMBERS = re.compile(r"\d+(?:[.,:-]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Summary:
         telling: three FAILs that show the commonest mechanisms best.
         judge: agreement and flip_rate of a judge model that was asked more than once; None otherwise.
         llm: calls, cached, input_tokens, output_tokens, cost.
+        findings: oddities of the memory system, each with the number of cases that it was seen in; commonest first.
+        left_behind: namespaces with data that stay in the memory system.
     """
 
     questions: int
@@ -75,6 +80,8 @@ class Summary:
     llm: Mapping[str, Any]
     adjusted: Share | None = None
     judge: Mapping[str, float | None] | None = None
+    findings: tuple[tuple[str, int], ...] = ()
+    left_behind: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The ``summary`` object of ``last_run.json``."""
@@ -92,6 +99,8 @@ class Summary:
             "causes": dict(self.causes),
             "llm": dict(self.llm),
             "judge": None if self.judge is None else dict(self.judge),
+            "findings": [{"text": text, "cases": cases} for text, cases in self.findings],
+            "left_behind": list(self.left_behind),
         }
 
 
@@ -100,8 +109,13 @@ def summarize(
     run_id: str,
     llm: Mapping[str, Any] | None = None,
     judge: Mapping[str, float | None] | None = None,
+    left_behind: Sequence[str] = (),
 ) -> Summary:
-    """The summary of the traces that a run has stored so far."""
+    """The summary of the traces that a run has stored so far.
+
+    Args:
+        left_behind: namespaces that stay in the memory system, beside those that the run told of before.
+    """
     outcomes = store.facets(run_id, "outcome")
     passed, failed = outcomes.get("PASS", 0), outcomes.get("FAIL", 0)
     categories = store.facets(run_id, "category")
@@ -127,8 +141,22 @@ def summarize(
         telling=_telling(store, run_id, causes),
         adjusted=_adjusted(store, run_id),
         judge=judge,
+        findings=_findings(store, run_id),
+        left_behind=tuple(dict.fromkeys((*store.run(run_id).summary.get("left_behind", ()), *left_behind))),
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
+
+
+def _findings(store: Store, run_id: str) -> tuple[tuple[str, int], ...]:
+    """Findings of all cases; those that differ in numbers alone count as one, told in the words of the first."""
+    words: dict[str, str] = {}
+    cases: Counter[str] = Counter()
+    for case in store.cases(run_id):
+        for finding in case.findings:
+            key = _NUMBERS.sub("#", finding)
+            words.setdefault(key, finding)
+            cases[key] += 1
+    return tuple((words[key], count) for key, count in cases.most_common())
 
 
 def _adjusted(store: Store, run_id: str) -> Share | None:

@@ -10,6 +10,7 @@ from memx.text.gate import safe, safe_line
 
 _WIDTH = 80
 _BAR = 20
+_MOST_FINDINGS = 5
 
 
 def summary_text(run: RunRow, summary: Summary) -> str:
@@ -23,6 +24,7 @@ def summary_text(run: RunRow, summary: Summary) -> str:
         *_categories(summary),
         *_stages(summary),
         *_telling(summary),
+        *_memory_system(run, summary),
         *_not_a_measurement(run),
         *_next(run, summary),
     ]
@@ -133,6 +135,23 @@ def _why(reason: str) -> list[str]:
     """The reason on at most two lines."""
     lines = textwrap.wrap(reason[:1000], _WIDTH - 13, max_lines=2, placeholder=" …") or [""]
     return [safe_line(f"      {label:<6} {line}", _WIDTH) for label, line in zip(("why", ""), lines, strict=False)]
+
+
+def _memory_system(run: RunRow, summary: Summary) -> list[str]:
+    """Oddities of the memory system, and what stays behind in it."""
+    lines = []
+    if summary.findings:
+        lines.append("  noticed of the memory system")
+        for text, cases in summary.findings[:_MOST_FINDINGS]:
+            where = f"in {cases} {'case' if cases == 1 else 'cases'}: "
+            lines += [f"    {line}" for line in textwrap.wrap(where + safe(text), _WIDTH - 4, subsequent_indent="  ")]
+        if len(summary.findings) > _MOST_FINDINGS:
+            lines.append(f"    and {len(summary.findings) - _MOST_FINDINGS} more: memx runs show")
+    if summary.left_behind:
+        first, count = summary.left_behind[0], len(summary.left_behind)
+        more = f" and {count - 1} more" if count > 1 else ""
+        lines.append(safe_line(f"  left in {run.adapter}: {first}{more} (see --cleanup)", _WIDTH))
+    return [*lines, ""] if lines else []
 
 
 def _not_a_measurement(run: RunRow) -> list[str]:

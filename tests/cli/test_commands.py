@@ -107,7 +107,7 @@ def test_adapters_and_datasets_are_listed_and_shown(memx_: Call) -> None:
     _, out, _ = memx_("adapters", "list")
     assert all(name in out for name in ("local", "word-overlap", "no-context", "full-context", "oracle"))
     _, out, _ = memx_("adapters", "show", "local")
-    assert "mode" in out and "'fusion'" in out
+    assert "mode" in out and "fusion" in out
     _, out, _ = memx_("datasets", "list")
     assert "demo" in out and "locomo" in out
     code, out, _ = memx_("datasets", "check", "demo")

@@ -268,7 +268,7 @@ def test_a_check_can_be_left_out_and_an_unknown_one_is_named() -> None:
         check_adapter(Sound, skip=["pagin"])
 
 
-# ------------------------------------------------------------------------------------------------ the command and pytest
+# ---------------------------------------------------------------------------------------------- the command and pytest
 
 
 def test_check_prints_a_table_exits_1_on_a_fail_and_speaks_json(capsys: pytest.CaptureFixture[str]) -> None:
