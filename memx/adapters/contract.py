@@ -8,9 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from memx.model import Case, QueryResult, Question, Session, Snapshot
+
+if TYPE_CHECKING:
+    from memx.llm.models import Models
 
 
 class MemoryAdapter(ABC):
@@ -53,6 +56,10 @@ class MemoryAdapter(ABC):
 
     #: Set by the harness after construction: a directory for caches that outlive the run; None when there is none.
     cache_dir: Path | None = None
+
+    #: Set by the harness likewise: the run's clients to models, so that what an adapter asks is counted and capped
+    #: with the run; None outside of a run.
+    models: Models | None = None
 
     #: Set by the harness before each query: when the question is asked, where the dataset says so.
     asked_at: datetime | None = None

@@ -140,7 +140,7 @@ class MemorySide:
 
     def _make(self) -> MemoryAdapter:
         adapter = self._shop.adapter_class(**self._shop.adapter_options)
-        adapter.cache_dir = self._shop.cache_dir
+        adapter.cache_dir, adapter.models = self._shop.cache_dir, self._shop.models
         return adapter
 
     def _call(self, step: str, work: Callable[[], Any]) -> Any:

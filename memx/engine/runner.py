@@ -8,7 +8,7 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,6 +34,7 @@ from memx.engine.summary import Summary, summarize
 from memx.engine.workshop import Task, Workshop
 from memx.errors import AdapterError, MemxError, UsageError
 from memx.llm.failures import shown_url
+from memx.llm.models import Models
 from memx.model import Case, Decider
 
 #: How long an interrupted run waits for questions under way, in seconds.
@@ -52,7 +53,7 @@ class Parts:
     slice_reasons: tuple[str, ...] = ()
     errata: Mapping[str, Any] | None = None
     model_rung: AsksModel | None = None
-    llm_counts: Callable[[], Mapping[str, Any]] | None = None
+    models: Models | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,7 @@ class Runner:
         def start() -> Mapping[str, Any]:
             adapter = adapter_class(**self._adapter_options())
             try:
+                adapter.models = self._parts.models
                 return dict(adapter.describe())
             finally:
                 adapter.close()
@@ -260,6 +262,7 @@ class Runner:
             adapter_class=self._parts.adapter,
             adapter_options=self._adapter_options(),
             cache_dir=cache,
+            models=self._parts.models,
             writer=self._writer,
             judge=self._parts.judge,
             answerer=self._parts.answerer,
@@ -299,7 +302,7 @@ class Runner:
         store = Store(self._directory)
         self._tell_what_is_left()
         try:
-            counts = self._parts.llm_counts() if self._parts.llm_counts else None
+            counts = self._parts.models.summary() if self._parts.models else None
             summary = summarize(store, run_id, counts, judge_stats(self._parts.judge), self._left)
             self._writer.end(state, summary.as_dict())
             write_last_run(store, run_id)

@@ -109,7 +109,7 @@ def _parts(
         slice_reasons=reasons,
         errata=errata_for(info.name, info.version),
         model_rung=build_model_rung(settings, models),
-        llm_counts=models.summary,
+        models=models,
     )
 
 

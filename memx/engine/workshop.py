@@ -19,6 +19,7 @@ from memx.model import Case, Question
 if TYPE_CHECKING:
     from memx.engine.answers import Answerer
     from memx.engine.store.writer import RunWriter
+    from memx.llm.models import Models
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Workshop:
     """What all cases of a run share.
 
     Attributes:
+        models: the run's clients, counted and capped together.
         namespace: the entity id that the adapter sees, from case id, the case's own entity id and attempt.
         errata: corrections of the dataset by question id.
         stop: set when the run is to end.
@@ -37,6 +39,7 @@ class Workshop:
     adapter_class: type[MemoryAdapter]
     adapter_options: Mapping[str, Any]
     cache_dir: Path | None
+    models: Models | None
     writer: RunWriter
     judge: Judge
     answerer: Answerer

@@ -9,33 +9,22 @@ from typing import TypeVar
 
 from memx.errors import ContextTooLongError, ModelError, UnreadableReply
 from memx.llm.cache import KeyedLocks, ResponseCache, cache_key
-from memx.llm.endpoint import Endpoint, NotAnApiReply, Reply
-from memx.llm.failures import Failure, Kind, read_failure, shown_url, web_page
-from memx.llm.gate import backoff_s
+from memx.llm.endpoint import Endpoint, Reply
+from memx.llm.failures import Failure, Kind
 from memx.llm.ledger import Ledger
 from memx.llm.reading import Unread
+from memx.llm.retries import ATTEMPTS, PREFLIGHT_TIMEOUT_S, Retries
 from memx.llm.tokens import estimate_messages
 
 T = TypeVar("T")
 Message = Mapping[str, str]
 
-#: Enough for an outage of two minutes; of calls that fail four times in ten, one in 10,000 is lost.
-ATTEMPTS = 10
-#: Where the server says how long to wait, the own back-off counts by this share only.
-SHORT_BACKOFF = 0.1
-#: Before a run one would rather be told: attempts by kind of failure, where they are fewer.
-PREFLIGHT_ATTEMPTS = {Kind.TRANSIENT: 6, Kind.SILENT: 3, Kind.DOWN: 2}
-PREFLIGHT_TIMEOUT_S = 30.0
 #: So long a passed preflight holds, so that a run repeated from the cache asks nothing at all.
 PREFLIGHT_HOLDS_S = 3600.0
 #: With one reply in five unreadable or empty, one question in 78,000 stays unread after this many re-asks.
 REASKS = 6
 #: So many characters of an unreadable reply are shown back to the model when it is asked again.
 ECHOED_REPLY = 2000
-#: A server that asks to wait longer than this in all means a daily limit: the run is better resumed later.
-PATIENCE_S = 900.0
-#: So many calls given up in a row, with no success between, mean that the endpoint is down for good.
-GIVE_UP_AFTER = 5
 #: So many characters of an unreadable reply are kept in its error.
 SHOWN_REPLY = 500
 #: Reasoning models spend output tokens before they write; a reply cut off empty is asked again with more, up to this.
@@ -241,9 +230,8 @@ class LLM:
         preflight: bool = False,
     ) -> Reply:
         """One reply that is not empty, through gate and retries."""
-        gate = self.endpoint.gate
-        failures = limited = empty = 0
-        waited = 0.0
+        retries = Retries(self.endpoint, self._attempts, preflight=preflight)
+        empty = 0
         while True:
             known_refusals = self.endpoint.refuses(self.model)
             result = self._send_once(messages, purpose, room, temperature, json_mode, preflight)
@@ -266,24 +254,9 @@ class LLM:
             if result.kind is Kind.FATAL:
                 self._broken = result.error
                 if result.whole_endpoint:
-                    gate.close(result.error)
+                    self.endpoint.gate.close(result.error)
                 raise result.error
-            if result.kind is Kind.RATE_LIMIT:
-                limited += 1
-            else:
-                failures += 1
-            limit = min(self._attempts, PREFLIGHT_ATTEMPTS.get(result.kind, 99)) if preflight else self._attempts
-            delay = backoff_s(failures + limited)
-            if result.retry_after_s is not None:
-                # A server that keeps asking for no wait at all is still given more and more of one.
-                delay = max(result.retry_after_s, delay * SHORT_BACKOFF)
-            waited += delay
-            if failures >= limit or (waited > PATIENCE_S and result.kind is Kind.RATE_LIMIT):
-                raise self._give_up(result, delay)
-            if result.kind is Kind.RATE_LIMIT:
-                gate.pause(delay, "rate limit (429)")
-            else:
-                gate.back_off(delay, result.error.message)
+            retries.hold_back(result)
 
     def _send_once(
         self,
@@ -312,44 +285,9 @@ class LLM:
                 self._ledger.release(reservation, purpose)
                 if not isinstance(error, Exception):
                     raise
-                return self._failure(error, preflight)
+                return self.endpoint.failure(error, self.model, preflight=preflight)
             self._ledger.settle(reservation, purpose, reply.input_tokens, reply.output_tokens)
         return reply
-
-    def _failure(self, error: Exception, preflight: bool) -> Failure:
-        import openai
-
-        if isinstance(error, NotAnApiReply) and error.web_page:
-            failure = web_page(self.endpoint.base_url)
-            # In the middle of a run it is a proxy's error page; before it, a wrong address.
-            return Failure(Kind.FATAL, failure.error) if preflight else failure
-        if isinstance(error, NotAnApiReply) and error.said:
-            where, said = shown_url(self.endpoint.base_url), self.endpoint.redact(error.said)
-            return Failure(Kind.TRANSIENT, ModelError(f"{where} answered with an error: {said[:300]}"))
-        if not isinstance(error, NotAnApiReply | openai.OpenAIError):
-            raise error
-        endpoint = self.endpoint
-        return read_failure(
-            error, model=self.model, base_url=endpoint.base_url, has_key=endpoint.has_key, redact=endpoint.redact
-        )
-
-    def _give_up(self, failure: Failure, delay: float) -> ModelError:
-        where = shown_url(self.endpoint.base_url)
-        if failure.kind is Kind.RATE_LIMIT:
-            error = ModelError(
-                f"{where} asks to wait {delay:.0f} s more ({failure.error.message})",
-                "Resume the run later, or set MEMX_REQUESTS_PER_MINUTE.",
-            )
-            self.endpoint.gate.close(error)
-            return error
-        if self.endpoint.count_given_up(True) >= GIVE_UP_AFTER:
-            self.endpoint.gate.close(
-                ModelError(
-                    f"{where} failed {GIVE_UP_AFTER} calls in a row ({failure.error.message})",
-                    "Resume the run when it is back.",
-                )
-            )
-        return failure.error
 
     def _with_size(self, error: ModelError, messages: Sequence[Message]) -> ModelError:
         if isinstance(error, ContextTooLongError):

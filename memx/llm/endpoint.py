@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from memx.errors import QuotaError, UsageError
-from memx.llm.failures import SYSTEM_ROLE, redactor, shown_url
+from memx.errors import ModelError, QuotaError, UsageError
+from memx.llm.failures import SYSTEM_ROLE, Failure, Kind, read_failure, redactor, shown_url, web_page
 from memx.llm.gate import Gate
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 OPENAI_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_S = 10.0
+CHAT, EMBEDDINGS = "/chat/completions", "/embeddings"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,17 @@ class Reply:
     output_tokens: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A server's vectors in the order of the texts, as many as it sent. The token count is None where it told none."""
+
+    rows: list[list[float]]
+    input_tokens: int | None
+
+
 class NotAnApiReply(Exception):
-    """A reply with status 200 that is no chat completion; ``web_page`` where it is HTML, ``said`` where it is an error
-    that a router sends with that status."""
+    """A reply with status 200 that is not what was asked for; ``web_page`` where it is HTML, ``said`` where it is an
+    error that a router sends with that status."""
 
     def __init__(self, *, web_page: bool = False, said: str = "") -> None:
         super().__init__(said or "not an API reply")
@@ -109,16 +118,34 @@ class Endpoint:
             arguments["temperature"] = temperature
         if json_mode and "response_format" not in refused:
             arguments["response_format"] = {"type": "json_object"}
-        import httpx2
+        return self._read_chat(self._post(CHAT, arguments, timeout_s))
 
-        # The package's raw request: its typed one walks through every message twice, 2 ms of CPU for each call.
-        response = self._openai().post(
-            "/chat/completions",
-            body=arguments,
-            cast_to=httpx2.Response,
-            options={} if timeout_s is None else {"timeout": timeout_s},
+    def embed(self, model: str, texts: Sequence[str], *, timeout_s: float | None = None) -> Vectors:
+        """Ask once for the vectors of texts, of which none is empty.
+
+        Raises:
+            openai.OpenAIError: the request failed.
+            NotAnApiReply: it succeeded, with a body that holds no vectors.
+        """
+        arguments = {"model": model, "input": list(texts), "encoding_format": "float"}
+        return self._read_vectors(self._post(EMBEDDINGS, arguments, timeout_s))
+
+    def failure(self, error: Exception, model: str, *, path: str = CHAT, preflight: bool = False) -> Failure:
+        """What an error of :meth:`post` or :meth:`embed` means; one that is none of theirs is raised again."""
+        import openai
+
+        if isinstance(error, NotAnApiReply) and error.web_page:
+            failure = web_page(self.base_url)
+            # In the middle of a run it is a proxy's error page; before it, a wrong address.
+            return Failure(Kind.FATAL, failure.error) if preflight else failure
+        if isinstance(error, NotAnApiReply) and error.said:
+            where, said = shown_url(self.base_url), self.redact(error.said)
+            return Failure(Kind.TRANSIENT, ModelError(f"{where} answered with an error: {said[:300]}"))
+        if not isinstance(error, NotAnApiReply | openai.OpenAIError):
+            raise error
+        return read_failure(
+            error, model=model, base_url=self.base_url, path=path, has_key=self.has_key, redact=self.redact
         )
-        return self._read(response)
 
     def remember_refusal(self, model: str, parameter: str) -> None:
         """Leave a parameter out, or rename it, in every later request to the model."""
@@ -156,8 +183,15 @@ class Endpoint:
                 )
             return self._client
 
-    def _read(self, response: Any) -> Reply:
-        text = response.text
+    def _post(self, path: str, body: dict[str, Any], timeout_s: float | None) -> Any:
+        import httpx2
+
+        # The package's raw request: its typed one walks through every message twice, 2 ms of CPU for each call.
+        return self._openai().post(
+            path, body=body, cast_to=httpx2.Response, options={} if timeout_s is None else {"timeout": timeout_s}
+        )
+
+    def _read_chat(self, response: Any) -> Reply:
         body: Any = None
         try:
             body = response.json()
@@ -165,17 +199,37 @@ class Endpoint:
             message = choice["message"]
             said = message.get("content") or message.get("refusal") or ""
         except (ValueError, LookupError, TypeError, AttributeError):
-            if isinstance(body, dict) and body.get("error"):
-                raise NotAnApiReply(said=json.dumps(body["error"])) from None
-            opening = text[:200].lower()
-            raise NotAnApiReply(web_page="<html" in opening or "<!doctype html" in opening) from None
+            raise _not_an_api_reply(response.text, body) from None
         said = said if isinstance(said, str) else "".join(_part_text(part) for part in said)
         if self.has_key:
             said = said.replace(self._api_key, "[key]")  # a server that echoes what it was sent
-        usage = body.get("usage") or {}
-        counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-        known = [count if isinstance(count, int) and count >= 0 else None for count in counts]
-        return Reply(said, str(choice.get("finish_reason") or ""), known[0], known[1])
+        input_tokens, output_tokens = _counts(body, "prompt_tokens", "completion_tokens")
+        return Reply(said, str(choice.get("finish_reason") or ""), input_tokens, output_tokens)
+
+    def _read_vectors(self, response: Any) -> Vectors:
+        body: Any = None
+        try:
+            body = response.json()
+            rows = [row["embedding"] for row in sorted(body["data"], key=lambda row: int(row["index"]))]
+            if not all(isinstance(value, int | float) for row in rows for value in row[:1]):
+                raise TypeError
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise _not_an_api_reply(response.text, body) from None
+        return Vectors(rows, _counts(body, "prompt_tokens")[0])
+
+
+def _not_an_api_reply(text: str, body: Any) -> NotAnApiReply:
+    if isinstance(body, dict) and body.get("error"):
+        return NotAnApiReply(said=json.dumps(body["error"]))
+    opening = text[:200].lower()
+    return NotAnApiReply(web_page="<html" in opening or "<!doctype html" in opening)
+
+
+def _counts(body: Mapping[str, Any], *names: str) -> list[int | None]:
+    """Token counts of a reply, None where the server told none."""
+    usage = body.get("usage") or {}
+    counts = [usage.get(name) for name in names]
+    return [count if isinstance(count, int) and count >= 0 else None for count in counts]
 
 
 def _without_system(messages: Sequence[Mapping[str, str]]) -> list[dict[str, str]]:

@@ -76,9 +76,15 @@ def redactor(api_key: str) -> Callable[[str], str]:
 
 
 def read_failure(
-    error: Exception, *, model: str, base_url: str, has_key: bool, redact: Callable[[str], str]
+    error: Exception,
+    *,
+    model: str,
+    base_url: str,
+    has_key: bool,
+    redact: Callable[[str], str],
+    path: str = "/chat/completions",
 ) -> Failure:
-    """Sort an exception of the ``openai`` package, or of reading its reply."""
+    """Sort an exception of the ``openai`` package, or of reading its reply; ``path`` is what was asked for."""
     import openai
 
     where = shown_url(base_url)
@@ -89,7 +95,7 @@ def read_failure(
     if isinstance(error, openai.APIConnectionError):
         return _connection(error, where, redact)
     if isinstance(error, openai.APIStatusError):
-        return _status(error, model, where, has_key, redact)
+        return _status(error, model, where, path, has_key, redact)
     return Failure(Kind.TRANSIENT, ModelError(f"{where} sent a reply that is cut off or no JSON"))
 
 
@@ -115,7 +121,7 @@ def _connection(error: Exception, where: str, redact: Callable[[str], str]) -> F
     return Failure(Kind.TRANSIENT, ModelError(f"{where} dropped the connection"))
 
 
-def _status(error: Any, model: str, where: str, has_key: bool, redact: Callable[[str], str]) -> Failure:
+def _status(error: Any, model: str, where: str, path: str, has_key: bool, redact: Callable[[str], str]) -> Failure:
     status: int = error.status_code
     code = f"{getattr(error, 'code', None) or ''} {getattr(error, 'type', None) or ''}"
     said = _said(error, redact)
@@ -129,7 +135,7 @@ def _status(error: Any, model: str, where: str, has_key: bool, redact: Callable[
         kind = Kind.RATE_LIMIT if status == 429 else Kind.TRANSIENT
         return Failure(kind, ModelError(f"{where} answered {status}: {said}"), _retry_after(error.response.headers))
     if status == 404 or (status == 400 and _NO_MODEL.search(f"{code} {said}")):
-        return _not_found(error, model, where, said)
+        return _not_found(error, model, where, path, said)
     if status in (400, 413, 422) and (status == 413 or _CONTEXT.search(f"{code} {said}")):
         return Failure(Kind.REJECTED, ContextTooLongError(f"{model}: the prompt does not fit the context ({said})"))
     if status in (400, 422) and _REFUSED.search(f"{code} {said}"):
@@ -142,7 +148,7 @@ def _status(error: Any, model: str, where: str, has_key: bool, redact: Callable[
     return Failure(Kind.REJECTED, ModelError(f"{where} refuses the request ({status}: {said})"))
 
 
-def _not_found(error: Any, model: str, where: str, said: str) -> Failure:
+def _not_found(error: Any, model: str, where: str, path: str, said: str) -> Failure:
     named = error.body if isinstance(error.body, dict) else {}
     if _NO_MODEL.search(f"{named.get('code', '')} {said}") or model in said:
         return Failure(
@@ -150,7 +156,7 @@ def _not_found(error: Any, model: str, where: str, said: str) -> Failure:
             ModelError(f"{where} has no model '{model}' ({said})", "Check the model's name and your access."),
         )
     hint = "Check --base-url" + _without_v1(where)
-    return Failure(Kind.FATAL, ModelError(f"{where}/chat/completions does not exist (404)", f"{hint}."))
+    return Failure(Kind.FATAL, ModelError(f"{where}{path} does not exist (404)", f"{hint}."))
 
 
 def _fatal(error: ModelError) -> Failure:

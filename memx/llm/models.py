@@ -12,6 +12,7 @@ from types import TracebackType
 from memx.errors import UsageError
 from memx.llm.cache import KeyedLocks, ResponseCache
 from memx.llm.client import LLM
+from memx.llm.embeddings import EmbeddingModel
 from memx.llm.endpoint import OPENAI_URL, Endpoint
 from memx.llm.failures import shown_url
 from memx.llm.gate import Clock, Gate, Wait
@@ -93,6 +94,7 @@ class Models:
         self._cache = cache
         self._locks = KeyedLocks()
         self._clients: dict[str, LLM] = {}
+        self._embedding_models: dict[str, EmbeddingModel] = {}
 
     def llm(self, model: str) -> LLM:
         """The client for a model; the same one each time."""
@@ -100,6 +102,12 @@ class Models:
             raise UsageError("a model's name is empty", "Name one, as in --judge-model gpt-4o-mini.")
         return self._clients.setdefault(
             model, LLM(model, self.endpoint, self.ledger, cache=self._cache, locks=self._locks)
+        )
+
+    def embeddings(self, model: str) -> EmbeddingModel:
+        """The client for an embedding model; the same one each time."""
+        return self._embedding_models.setdefault(
+            model, EmbeddingModel(model, self.endpoint, self.ledger, cache=self._cache)
         )
 
     def summary(self) -> dict[str, int | float | None]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from memx.errors import ModelError, QuotaError, UsageError
-from memx.llm.endpoint import OPENAI_URL
-from memx.llm.failures import read_failure, redactor, shown_url
+from memx.errors import ContextTooLongError, ModelError, UsageError
+from memx.llm.embeddings import EmbeddingModel
+from memx.llm.failures import shown_url
+from memx.llm.models import Models
+from memx.llm.tokens import estimate_tokens
 from memx.memory.embedding import Embedder, EmbeddingError, Signature, minilm
 
 if TYPE_CHECKING:
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 _making = threading.Lock()
 
 
-def embedder_named(name: str) -> Embedder:
-    """The process's one embedder of that name, loaded at first use.
+def embedder_named(name: str, models: Models | None = None) -> Embedder:
+    """The embedder of that name; one that runs in this process is loaded at first use and shared.
 
-    ``openai:NAME`` reads ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` from the environment.
+    Args:
+        models: the clients of a run, so that ``openai:NAME`` is counted and capped with it; None asks the endpoint that
+            the environment names (``OPENAI_API_KEY``, ``OPENAI_BASE_URL``, or ``MEMX_`` in their place).
 
     Raises:
         UsageError: no such kind of embedder.
@@ -33,6 +36,9 @@ def embedder_named(name: str) -> Embedder:
     """
     if name == "minilm":
         return minilm()
+    kind, _, model = name.partition(":")
+    if kind == "openai" and model and models is not None:
+        return OpenAIEmbedder(models.embeddings(model))
     with _making:
         return _made(name)
 
@@ -43,9 +49,7 @@ def _made(name: str) -> Embedder:
     if kind == "st" and model:
         return SentenceTransformersEmbedder(model)
     if kind == "openai" and model:
-        return OpenAIEmbedder(
-            model, os.environ.get("OPENAI_BASE_URL") or OPENAI_URL, os.environ.get("OPENAI_API_KEY", "")
-        )
+        return OpenAIEmbedder(Models().embeddings(model))
     raise UsageError(f"no embedder '{name}'", "There are: minilm, st:NAME, openai:NAME")
 
 
@@ -88,61 +92,74 @@ class SentenceTransformersEmbedder(Embedder):
 
 
 class OpenAIEmbedder(Embedder):
-    """An embedding model behind any endpoint that speaks OpenAI's API.
+    """An embedding model behind any endpoint that speaks OpenAI's API, asked through memx's one client."""
 
-    Args:
-        base_url: with the version, as in ``https://api.openai.com/v1``.
-        api_key: empty for servers that take any.
-    """
+    #: Texts, and tokens by estimate, in one request; OpenAI takes 2,048 and 300,000.
+    BATCH, BATCH_TOKENS = 128, 100_000
+    #: Tokens, by estimate, that are sent of one text; OpenAI's models read 8,192.
+    MAX_TOKENS = 6000
 
-    #: Texts in one request, and characters kept of each: endpoints refuse more than some 8,000 tokens.
-    BATCH, MAX_CHARS = 128, 24_000
-
-    def __init__(self, model: str, base_url: str, api_key: str) -> None:
-        import openai
-
-        self._model, self._base_url, self._has_key = model, base_url, bool(api_key)
-        self._redact = redactor(api_key)
-        self._client = openai.OpenAI(api_key=api_key or "none", base_url=base_url, max_retries=5, timeout=120.0)
-        self._lock = threading.Lock()
-        self._dimension = 0
+    def __init__(self, model: EmbeddingModel) -> None:
+        self._model = model
 
     @property
     def signature(self) -> Signature:
         """The dimension is learned from the endpoint's first vector."""
-        with self._lock:
-            if not self._dimension:
-                self._dimension = int(self._request(["probe"]).shape[1])
-        return Signature(f"openai:{self._model}@{shown_url(self._base_url)}", self._dimension)
+        where = shown_url(self._model.endpoint.base_url)
+        try:
+            return Signature(f"openai:{self._model.model}@{where}", self._model.preflight())
+        except ModelError as error:
+            raise _named(self._model.model, error) from None
 
     def encode(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 
-        # The API refuses empty strings; a blank stands for them.
-        sent = [text[: self.MAX_CHARS].encode("utf-8", "replace").decode() or " " for text in texts]
-        parts = [self._request(sent[start : start + self.BATCH]) for start in range(0, len(sent), self.BATCH)]
-        if len({part.shape[1] for part in parts}) > 1:
-            raise EmbeddingError(f"{self._model} at {shown_url(self._base_url)} returned vectors of several dimensions")
-        return np.concatenate(parts)
-
-    def _request(self, texts: list[str]) -> Matrix:
-        import numpy as np
-
-        try:
-            reply = self._client.embeddings.create(model=self._model, input=texts, encoding_format="float")
-            rows = [row.embedding for row in sorted(reply.data, key=lambda row: row.index)]
-        except Exception as error:
-            failure = read_failure(
-                error, model=self._model, base_url=self._base_url, has_key=self._has_key, redact=self._redact
-            ).error
-            kind = QuotaError if isinstance(failure, QuotaError) else ModelError
-            raise kind(f"embedder openai:{self._model}: {failure.message}", failure.hint) from None
-        if len(rows) != len(texts) or len({len(row) for row in rows}) != 1:
-            raise EmbeddingError(
-                f"{self._model} at {shown_url(self._base_url)} returned {len(rows)} vectors for {len(texts)} texts",
-                "Is it an embedding model?",
-            )
+        rows = [row for batch in self._batches(texts) for row in self._vectors(batch)]
+        if len({len(row) for row in rows}) > 1:
+            raise EmbeddingError(f"embedder openai:{self._model.model} returned vectors of several dimensions")
         return np.array(rows, dtype=np.float32)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            # The API refuses empty strings; a blank stands for them.
+            sent = _at_most(self.MAX_TOKENS, text.encode("utf-8", "replace").decode()) or " "
+            size = estimate_tokens(sent)
+            if batch and (len(batch) == self.BATCH or tokens + size > self.BATCH_TOKENS):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(sent)
+            tokens += size
+        if batch:
+            yield batch
+
+    def _vectors(self, texts: list[str]) -> list[list[float]]:
+        """The vectors of a batch; what the model finds too long is halved: the batch first, then a single text."""
+        try:
+            return self._model.embed(texts)
+        except ContextTooLongError as error:
+            half = len(texts) // 2
+            if half:
+                return self._vectors(texts[:half]) + self._vectors(texts[half:])
+            if len(texts[0]) < 2:
+                raise _named(self._model.model, error) from None
+            return self._vectors([texts[0][: len(texts[0]) // 2]])
+        except ModelError as error:
+            raise _named(self._model.model, error) from None
+
+
+def _named(model: str, error: ModelError) -> ModelError:
+    """The same error, with the embedder in front: a run asks other models too."""
+    return type(error)(f"embedder openai:{model}: {error.message}", error.hint)
+
+
+def _at_most(tokens: int, text: str) -> str:
+    """The beginning of a text that is about so many tokens."""
+    text = text[: tokens * 4]
+    while (size := estimate_tokens(text)) > tokens:
+        text = text[: len(text) * tokens // size]
+    return text
 
 
 def _weights_sha256(model: Any) -> str:

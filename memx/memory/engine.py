@@ -17,7 +17,7 @@ from memx.memory.lexical import Bm25Index
 from memx.memory.query import Indexes, Query
 from memx.memory.ranking import Weights
 from memx.memory.rows import Memory, RowStore
-from memx.memory.scheduler import Sources, collect
+from memx.memory.scheduler import LASTING, Sources, collect
 from memx.memory.workers import WORKERS
 
 
@@ -158,7 +158,12 @@ class MemoryEngine:
         self._features = None
 
     def recall(self, query: str, limit: int) -> Recall:
-        """The memories most relevant to a query, at most ``limit``, best first."""
+        """The memories most relevant to a query, at most ``limit``, best first. A worker that fails or is late is
+        reported in the diagnostics.
+
+        Raises:
+            Interrupted, QuotaError, BudgetReached: the embedder's model is not to be asked any more.
+        """
         started = time.perf_counter()
         indexes = self.indexes()
         asked = Query(query, indexes, self.embedder.embed, self._newest)
@@ -225,6 +230,8 @@ def _semantic_available(query: Query, sources: Sources) -> bool:
     if not sources.failed and not sources.pending:
         try:
             return not query.indexes.embedded or len(query.vector) > 0
+        except LASTING:
+            raise
         except MemxError:
             pass
     return not query.drop_semantic()

@@ -10,6 +10,7 @@ from datetime import date
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from memx.errors import MemxError
 from memx.memory.dense import DenseIndex
 from memx.memory.features import Features
 from memx.memory.lexical import Bm25Index
@@ -79,8 +80,17 @@ class Query:
 
     @property
     def vector(self) -> Floats:
-        """The unit vector of :attr:`topic`, shape ``(dimension,)``."""
-        vector: Floats = self.once("vector", lambda: self._embed([self.topic])[0])
+        """The unit vector of :attr:`topic`, shape ``(dimension,)``; who asks after a failure gets the same error."""
+        vector: Floats | MemxError = self.once("vector", self._embedded)
+        if isinstance(vector, MemxError):
+            raise vector
+        return vector
+
+    def _embedded(self) -> Floats | MemxError:
+        try:
+            vector: Floats = self._embed([self.topic])[0]
+        except MemxError as error:
+            return error
         return vector
 
     @cached_property
@@ -126,7 +136,8 @@ class Query:
         """Go on without the query's vector if it has not come; True when it has not."""
         import numpy as np
 
-        if not self.indexes.embedded or "vector" in self._known:
+        vector = self._known.get("vector")
+        if not self.indexes.embedded or not (vector is None or isinstance(vector, MemxError)):
             return False
         self._known["semantic"] = np.zeros(len(self.indexes.dense), dtype=np.float32)
         return True

@@ -8,8 +8,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from memx.errors import BudgetReached, Interrupted, QuotaError
 from memx.memory.query import Query
 from memx.memory.workers import Ranking, Worker
+
+#: Failures that every later query would share: these are raised, since a whole run without vectors measures nothing.
+LASTING = (Interrupted, QuotaError, BudgetReached)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +44,22 @@ class Sources:
 
 
 def collect(workers: Sequence[Worker], query: Query, limit: int, timeout_s: float) -> Sources:
-    """Run all workers and wait for each until ``timeout_s`` seconds have passed since the start."""
+    """Run all workers and wait for each until ``timeout_s`` seconds have passed since the start.
+
+    Raises:
+        Interrupted, QuotaError, BudgetReached: a worker met one of them.
+    """
     started = time.perf_counter()
-    done: queue.SimpleQueue[tuple[str, Ranking | None, str, float]] = queue.SimpleQueue()
+    done: queue.SimpleQueue[tuple[str, Ranking | None, BaseException | None, float]] = queue.SimpleQueue()
 
     def run(worker: Worker) -> None:
         begun = time.perf_counter()
-        ranking, error = None, ""
+        ranking: Ranking | None = None
+        error: BaseException | None = None
         try:
             ranking = worker.search(query, limit)
         except BaseException as failure:  # also what would end the thread without a word, such as SystemExit
-            error = f"{type(failure).__name__}: {failure}"
+            error = failure
         done.put((worker.name, ranking, error, (time.perf_counter() - begun) * 1000))
 
     if len(workers) == 1 and timeout_s == float("inf"):
@@ -72,8 +81,10 @@ def collect(workers: Sequence[Worker], query: Query, limit: int, timeout_s: floa
             break
         open_workers.discard(name)
         timings[name] = round(elapsed, 3)
+        if isinstance(error, LASTING):
+            raise error
         if ranking is None:
-            failed[name] = error
+            failed[name] = f"{type(error).__name__}: {error}"
         else:
             rankings[name] = ranking
     names = tuple(worker.name for worker in workers)

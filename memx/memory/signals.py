@@ -123,7 +123,7 @@ def thread(query: Query, features: Features) -> Floats:
     three quarters of the highest cosine in it (a document by its best passage: Dai and Callan, SIGIR 2019)."""
     import numpy as np
 
-    best = np.maximum.reduceat(query.semantic[features.by_thread], features.thread_starts)
+    best: Floats = np.maximum.reduceat(query.semantic[features.by_thread], features.thread_starts)
     fits: Floats = features.threads.shares(query.stems) + _BEST_COSINE_PART * best
     return fits[features.thread]
 

@@ -57,7 +57,7 @@ def test_an_empty_reply_after_many_faults_is_still_asked_again() -> None:
 
 
 def test_a_server_that_asks_for_no_wait_is_not_hammered_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("memx.llm.client.PATIENCE_S", 30.0)
+    monkeypatch.setattr("memx.llm.retries.PATIENCE_S", 30.0)
     with FakeOpenAI(faults=lambda _: "429:0") as server, models(server) as clients:
         with pytest.raises(ModelError, match="asks to wait"):
             clients.llm("m").complete(ask(), purpose="judge")

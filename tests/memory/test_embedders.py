@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -13,88 +10,117 @@ from typing import Any
 import numpy as np
 import pytest
 
-from memx.errors import MemxError, UsageError
+from memx.errors import BudgetReached, MemxError, QuotaError, UsageError
+from memx.llm.cache import MemoryCache
+from memx.llm.models import Models
 from memx.memory import embedders
 from memx.memory.embedders import OpenAIEmbedder, embedder_named
 from memx.memory.embedding import minilm
+from memx.memory.engine import MemoryEngine
+from tests.fake_openai import FakeOpenAI
+from tests.llm.fixtures import KEY, models
+from tests.memory.fixtures import history
 
 
-class Endpoint(BaseHTTPRequestHandler):
-    """Answers /v1/embeddings with vectors of the texts' lengths, in reverse order of index."""
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        server: Any = self.server
-        server.asked.append((body, self.headers.get("Authorization")))
-        texts = body["input"]
-        rows = [
-            {"object": "embedding", "index": i, "embedding": [float(len(t)), 1.0, 0.0]} for i, t in enumerate(texts)
-        ]
-        reply = json.dumps({"object": "list", "model": body["model"], "data": rows[::-1], "usage": {}}).encode()
-        status = server.status
-        if status != 200:
-            reply = json.dumps({"error": {"message": server.said, "code": "x"}}).encode()
-        elif server.short:
-            reply = json.dumps({"object": "list", "model": "m", "data": rows[:-1], "usage": {}}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(reply)))
-        self.end_headers()
-        self.wfile.write(reply)
-
-    def log_message(self, *args: Any) -> None:
-        pass
+def lengths(texts: Sequence[str]) -> list[list[float]]:
+    """Vectors that tell the lengths of the texts."""
+    return [[float(len(text)), 1.0, 0.0] for text in texts]
 
 
-@pytest.fixture
-def server() -> Iterator[Any]:
-    endpoint: Any = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
-    endpoint.asked, endpoint.status, endpoint.short, endpoint.said = [], 200, False, ""
-    threading.Thread(target=endpoint.serve_forever, daemon=True).start()
-    yield endpoint
-    endpoint.shutdown()
-    endpoint.server_close()
+def served(*faults: str, embed: Any = lengths) -> FakeOpenAI:
+    return FakeOpenAI(embed=embed, embedding_faults=faults)
 
 
-def url(server: Any) -> str:
-    return f"http://127.0.0.1:{server.server_address[1]}/v1"
+def named(run: Models) -> OpenAIEmbedder:
+    embedder = embedder_named("openai:text-embedding-3-small", run)
+    assert isinstance(embedder, OpenAIEmbedder)
+    return embedder
 
 
-def test_endpoint_embeds_in_batches_and_keeps_the_order(server: Any) -> None:
-    embedder = OpenAIEmbedder("tiny", url(server), "sk-secret-key")
+def test_endpoint_embeds_in_batches_keeps_the_order_and_is_counted() -> None:
     texts = ["", "ab\ud83d", *("x" * (i % 7 + 1) for i in range(300))]
-    vectors = embedder.embed(texts)
+    with served() as server:
+        run = models(server)
+        vectors = named(run).embed(texts)
+        assert named(run).signature.dimension == 3
+        assert len(server.log.embedded) == len(texts) + 1  # and one probe, for the dimension
     assert vectors.shape == (302, 3)
-    lengths = [1, 3, *(i % 7 + 1 for i in range(300))]
-    assert np.allclose(vectors[:, 0] / vectors[:, 1], lengths, rtol=1e-4)
-    assert embedder.signature.dimension == 3 and "tiny" in embedder.signature.model
-    assert max(len(body["input"]) for body, _ in server.asked) == OpenAIEmbedder.BATCH
-    assert {key for _, key in server.asked} == {"Bearer sk-secret-key"}
+    assert np.allclose(vectors[:, 0] / vectors[:, 1], [1, 3, *(i % 7 + 1 for i in range(300))], rtol=1e-4)
+    usage = run.ledger.usage("embed")
+    assert usage.calls == 4 and usage.input_tokens == 303 and usage.cost == pytest.approx(303 * 0.02 / 1e6)
 
 
-@pytest.mark.parametrize("status", [401, 404])
-def test_endpoint_that_refuses_is_one_clear_error_without_the_key(server: Any, status: int) -> None:
-    server.status, server.said = status, "no access with sk-secret-key"
-    with pytest.raises(MemxError, match="embedder openai:tiny") as raised:
-        OpenAIEmbedder("tiny", url(server), "sk-secret-key").embed(["text"])
-    assert "sk-secret-key" not in str(raised.value)
+def test_passing_faults_are_retried_and_a_cap_holds() -> None:
+    with served("", "429:0.01", "500", "drop", "garbled", "html", "error") as server:
+        run = models(server, max_calls=2)
+        embedder = embedder_named("openai:any", run)
+        assert embedder.embed(["text"]).shape == (1, 3)
+        with pytest.raises(BudgetReached, match="openai:any: the cap of 2 model calls"):
+            embedder.embed(["more"])
+    assert run.ledger.usage("embed").retries == 6 and run.ledger.usage().calls == 2
+    assert run.ledger.usage().cost is None  # there is no price for it
 
 
-def test_endpoint_that_returns_too_few_vectors_is_refused(server: Any) -> None:
-    embedder = OpenAIEmbedder("tiny", url(server), "")
-    assert embedder.signature.dimension == 3
-    server.short = True
-    with pytest.raises(MemxError, match="2 vectors for 3 texts"):
-        embedder.embed(["a", "b", "c"])
+def test_passed_preflight_is_remembered_with_its_dimension() -> None:
+    cache = MemoryCache()
+    with served() as server:
+        for _ in range(2):
+            assert named(models(server, cache=cache)).signature.dimension == 3
+        assert server.log.embedded == ["probe"]
 
 
-def test_names(monkeypatch: pytest.MonkeyPatch, server: Any) -> None:
+@pytest.mark.parametrize(("fault", "kind"), [("401", QuotaError), ("402", QuotaError), ("404", MemxError)])
+def test_endpoint_that_refuses_is_one_clear_error_without_the_key(fault: str, kind: type[MemxError]) -> None:
+    with served(*[fault] * 3) as server:
+        run = models(server)
+        with pytest.raises(kind, match="embedder openai:text-embedding-3-small") as raised:
+            named(run).embed(["text"])
+    assert KEY not in str(raised.value)
+
+
+def test_texts_too_long_for_the_model_are_halved() -> None:
+    def limited(texts: Sequence[str]) -> list[list[float]]:
+        assert all(len(text) <= 24_000 for text in texts)
+        return lengths(texts)
+
+    with served("", "context", "context", embed=limited) as server:
+        vectors = named(models(server)).embed(["z" * 100_000, "日" * 100_000, "short"])
+    assert vectors.shape == (3, 3)
+    sent = [len(text) for text in server.log.embedded]
+    assert sent == [5, 24_000, 6000, 5, 24_000, 12_000, 6000, 5]
+
+
+def test_vectors_that_are_too_few_ragged_or_not_finite_are_refused() -> None:
+    replies: dict[str, Any] = {
+        "returned 2 vectors for 3 texts": lambda texts: lengths(texts)[:2] if len(texts) > 1 else lengths(texts),
+        "several dimensions": lambda texts: [[1.0] * (3 + row) for row in range(len(texts))],
+        "not finite": lambda texts: [[1.0, float("nan" if len(texts) > 1 else 1), 1.0] for _ in texts],
+        "returned shape": lambda texts: [[1.0] * (3 if len(texts) == 1 else 4) for _ in texts],
+    }
+    for said, embed in replies.items():
+        with served(embed=embed) as server:
+            embedder = named(models(server))
+            with pytest.raises(MemxError, match=said):
+                embedder.embed(["a", "b", "c"])
+
+
+def test_query_whose_model_has_no_credit_left_is_no_poorer_answer_but_an_error() -> None:
+    with served("", "", "402") as server:
+        engine = MemoryEngine(named(models(server)), "full")
+        engine.insert_batch(history())
+        with pytest.raises(QuotaError, match="402"):
+            engine.recall("Oslo marathon", 3)
+
+
+def test_names(monkeypatch: pytest.MonkeyPatch) -> None:
     assert embedder_named("minilm") is minilm()
-    monkeypatch.setenv("OPENAI_BASE_URL", url(server))
-    monkeypatch.setenv("OPENAI_API_KEY", "k")
-    embedders._made.cache_clear()
-    assert embedder_named("openai:tiny").embed(["abc"]).shape == (1, 3)
-    embedders._made.cache_clear()
+    with served() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("OPENAI_API_KEY", "k")
+        embedders._made.cache_clear()
+        assert embedder_named("openai:tiny").embed(["abc"]).shape == (1, 3)
+        assert embedder_named("openai:tiny") is embedder_named("openai:tiny")
+        embedders._made.cache_clear()
     for name in ("", "st", "st:", "bert", "openai:"):
         with pytest.raises(UsageError, match="no embedder"):
             embedder_named(name)

@@ -65,7 +65,7 @@ class LocalMemory(MemoryAdapter):
 
     def describe(self) -> Mapping[str, Any]:
         """The embedding model and the retrieval mode, for the manifest."""
-        signature = embedder_named(self.options["embedder"]).signature
+        signature = embedder_named(self.options["embedder"], self.models).signature
         return {
             "embedder": signature.model,
             "embedding_dimension": signature.dimension,
@@ -120,7 +120,7 @@ class LocalMemory(MemoryAdapter):
     def _entity(self, entity_id: str) -> _Entity:
         if entity_id not in self._entities:
             if self._embedder is None:
-                model = embedder_named(self.options["embedder"])
+                model = embedder_named(self.options["embedder"], self.models)
                 self._embedder = model if self.cache_dir is None else CachedEmbedder(model, self.cache_dir)
             engine = MemoryEngine(self._embedder, self.options["mode"], self.options["timeout_s"], self._weights)
             self._entities[entity_id] = _Entity(engine)
