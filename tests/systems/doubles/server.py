@@ -140,6 +140,7 @@ class Double:
 def _handler(double: Double) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # else the body of each answer waits 40 ms for the header's acknowledgement
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
