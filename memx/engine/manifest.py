@@ -28,17 +28,22 @@ def build_manifest(
     judge: Judge,
     slice_reasons: Sequence[str],
     adapter_facts: Mapping[str, Any],
+    conformance: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The manifest of a run as a JSON-ready mapping; keys and tokens are left out.
 
     Args:
         slice_reasons: why the questions asked are no fair sample of the dataset; empty when all are asked.
         adapter_facts: what the adapter tells of itself (embedder, dimension).
+        conformance: the last result of ``memx adapters check`` for this adapter; None where it was never checked.
     """
     git = git_state(Path.cwd())
     reasons = [*slice_reasons]
     if git["dirty"]:
         reasons.append("the working tree has uncommitted changes")
+    failed = list((conformance or {}).get("failed", ()))
+    if failed:
+        reasons.append(f"the adapter fails its conformance check: {', '.join(failed)}")
     options = redact_options(settings.adapter_options, secret_names(adapter.OPTIONS))
     shown = settings.as_dict() | {"adapter_options": options}
     return {
@@ -56,6 +61,7 @@ def build_manifest(
             "name": adapter.name or adapter.__name__,
             "class": f"{adapter.__module__}:{adapter.__qualname__}",
             "version": adapter.version,
+            "conformance": conformance,
             **redact_options(adapter_facts),
         },
         "judge": {"name": judge.name, "decider": str(judge.decider), "prompt_sha256": judge.prompt_sha256},

@@ -171,7 +171,13 @@ class Runner:
             finally:
                 store.close()
         manifest = build_manifest(
-            settings, parts.dataset.info, parts.adapter, parts.judge, parts.slice_reasons, adapter_facts
+            settings,
+            parts.dataset.info,
+            parts.adapter,
+            parts.judge,
+            parts.slice_reasons,
+            adapter_facts,
+            self._conformance(adapter_facts),
         )
         stored = replace(
             settings,
@@ -188,6 +194,17 @@ class Runner:
         if parts.total is not None:
             writer.set_question_total(parts.total)
         return writer.run_id, set()
+
+    def _conformance(self, adapter_facts: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The last result of ``memx adapters check`` in this directory; one that failed is told."""
+        from memx.adapters.conformance.record import adapter_key, last_result
+
+        adapter = self._parts.adapter
+        version = str(adapter_facts.get("version") or adapter.version)
+        found = last_result(self._directory, adapter_key(adapter, version, self._settings.adapter_options))
+        for name, why in (found or {}).get("failed", {}).items():
+            self._tell(Notice(f"the adapter fails its conformance check {name}: {why}"))
+        return found
 
     # ------------------------------------------------------------------------------------------------------------- work
 

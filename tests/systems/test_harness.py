@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 import memx
+from memx.cli.main import run_command
 from memx.engine.events import Event, Notice
 from memx.engine.store.reader import Store
 from memx.model import Outcome, QueryResult, Session, Snapshot
@@ -201,3 +202,29 @@ def test_cleanup_never_deletes_what_an_earlier_run_stored(tmp_path: Path) -> Non
     run(Lasting, tmp_path, entity_prefix="mine")
     run(Lasting, tmp_path, entity_prefix="mine", skip_ingest=True, cleanup=True)
     assert list(Lasting.shelf) == ["mine-case-0"]
+
+
+def test_a_run_of_an_adapter_that_fails_its_conformance_check_is_stamped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def manifest(adapter: str, *options: str) -> Any:
+        arguments = ["--limit", "1", "--quiet", "--adapter", f"tests.systems.test_conformance:{adapter}", *options]
+        assert run_command(["run", "--dir", str(tmp_path), *arguments]) == 0
+        return json.loads((tmp_path / "last_run.json").read_text())["manifest"]
+
+    def check(adapter: str, code: int) -> None:
+        name = f"tests.systems.test_conformance:{adapter}"
+        assert run_command(["adapters", "check", name, "--dir", str(tmp_path)]) == code
+
+    stamp = "the adapter fails its conformance check: k"
+    assert manifest("IgnoresK")["adapter"]["conformance"] is None
+    check("IgnoresK", 1)
+    check("Sound", 0)
+    stamped = manifest("IgnoresK")
+    assert stamp in stamped["not_publishable_because"] and not stamped["publishable"]
+    assert stamped["adapter"]["conformance"]["failed"] == {"k": "asked for 1, it brings 12"}
+    assert "conformance check k: asked for 1, it brings 12" in capsys.readouterr().err
+    # A result holds for the options that it was checked with, and for its own adapter.
+    assert stamp not in manifest("IgnoresK", "--adapter-option", "other=1")["not_publishable_because"]
+    sound = manifest("Sound")
+    assert stamp not in sound["not_publishable_because"] and sound["adapter"]["conformance"]["failed"] == {}

@@ -22,14 +22,14 @@ _NOT_BEHAVIOUR = frozenset({"dataset_sha256"})
 
 
 def adapter_key(adapter: type[MemoryAdapter], version: str, options: Mapping[str, Any]) -> str:
-    """What a result holds for: name, version, source file of the class, and the options that are no secrets."""
+    """What a result holds for: name, version, the class and its source file, and the options that are no secrets."""
     try:
         source = Path(inspect.getfile(adapter)).read_bytes()
     except (OSError, TypeError):
         source = b""
     hidden = secret_names(adapter.OPTIONS) | _NOT_BEHAVIOUR
     told = sorted((name, str(value)) for name, value in options.items() if name not in hidden)
-    digest = hashlib.sha256(source + json.dumps(told).encode()).hexdigest()[:12]
+    digest = hashlib.sha256(source + json.dumps([adapter.__qualname__, told]).encode()).hexdigest()[:12]
     return f"{adapter.name or adapter.__name__} {version} {digest}"
 
 
