@@ -1,16 +1,18 @@
 """`memx debug` in a real pseudo-terminal: first paint, keystrokes, memory.
 
     python -m benchmarks.tui [--questions 2000,20000] [--runs 1,200] [--dir DIR] [--store DIR]
+    python -m benchmarks.tui --fuzz [--keys 5000] [--seed N]
 
 A keystroke is timed from its write to the last byte that the program sends before it falls silent. Stores are made by
 the builder of the tests and kept in ``--dir`` for the next time; ``--store`` measures one that is there already. Times
 are wall times: on a machine that is busy with other work they say more about that work, so the best and the load are
-printed too.
+printed too. ``--fuzz`` sends random keys and resizes to an app whose every text is hostile, and fails when it dies.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import fcntl
 import os
 import pty
@@ -23,9 +25,12 @@ import sys
 import tempfile
 import termios
 import time
+from contextlib import closing
 from pathlib import Path
 
+from memx.engine.store.reader import Store
 from tests.stores import write_run
+from tests.tui.fuzz import FuzzedApp, fuzz
 
 #: Silence after which an answer counts as whole, and the longest wait for its first byte.
 _QUIET_S, _ANSWER_S = 0.12, 5.0
@@ -137,6 +142,20 @@ def measure(store: Path, label: str, repeats: int) -> None:
     print(f"  memory          {memory:.0f} MB")
 
 
+async def fuzz_app(keys: int, seed: int) -> None:
+    """Random keys in parts of 1,000, each to a program of its own; a death shows its traceback."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        for number in (1, 2):
+            write_run(directory, f"2026030{number}-090000-evil", questions=30, hostile=True)
+        for part in range(-(-keys // 1000)):
+            with closing(Store(directory)) as store, closing(Store(directory)) as search_store:
+                app = FuzzedApp(store, search_store)
+                async with app.run_test(size=(80, 24)) as pilot:
+                    await fuzz(pilot, min(1000, keys - 1000 * part), seed + part)
+            print(f"{min(keys, 1000 * (part + 1)):,} keys and resizes, alive; it asked for {len(app.asked)} commands")
+
+
 def _spread(values: list[float]) -> str:
     ranked = sorted(values)
     high = ranked[min(len(ranked) - 1, int(0.95 * len(ranked)))]
@@ -151,7 +170,13 @@ def main() -> None:
     parser.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()) / "memx-bench-tui")
     parser.add_argument("--store", type=Path, help="measure this store instead")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--fuzz", action="store_true", help="send random keys instead of measuring")
+    parser.add_argument("--keys", type=int, default=5000)
+    parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    if options.fuzz:
+        asyncio.run(fuzz_app(options.keys, options.seed))
+        return
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     if options.store:
         measure(options.store, str(options.store), options.repeats)

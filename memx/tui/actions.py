@@ -70,9 +70,17 @@ ACTIONS: tuple[Action, ...] = (
     Action("questions.clusters", "c", "clusters", "clusters", "FAILs by mechanism, and what each is worth", True),
     Action("triage.mark", "m", "mark", "mark", "Mark: open, seen, fix, wont, nobug", True),
     Action("triage.undo", "u", "undo", "undo", "Take the last mark or note back"),
+    Action("triage.probe", "p", "probe", "probe", "Ask this question again with one thing changed, the price first"),
     Action("triage.note", "a", "annotate", "note", "Write a note"),
     Action("runs.pick", "space", "pick", "pick A, B", "Pick the run as A, then as B, for comparing", True),
     Action("runs.compare", "c", "compare", "compare", "Compare the picked runs, or the two newest", True),
+    Action("runs.new", "n", "new", "new run", "Start a run", True),
+    Action("runs.watch", "w", "watch", "watch", "Watch a run while it goes"),
+    Action("work.stop", "x", "stop", "stop", "Stop the run as Ctrl-C would: what is finished is kept"),
+    Action("work.resume", "R", "resume", "resume", "Go on with a run that was interrupted or failed"),
+    Action("work.rejudge", "J", "rejudge", "re-judge", "Judge the answers of the run again, the price first"),
+    Action("work.probe", "p", "probe", "probe", "Ask failed questions again with one thing changed, the price first"),
+    Action("watch.enter", "enter,l", "enter", "questions", "Go to the questions that are finished by now", True),
     Action("questions.zoom", "z", "zoom", "preview", "Show or hide the preview"),
     Action("question.tab", "1,2,3,4,5,6,7,8", "tab", "tabs", "Go to a tab by its number"),
     Action("question.next_tab", "l,right,tab", "next_tab", "next tab", "Next tab"),
@@ -94,7 +102,18 @@ ACTIONS: tuple[Action, ...] = (
 #: Actions after which typing goes elsewhere. Their keys are taken by the app before a pane sees them: keys that arrive
 #: in one packet are otherwise handed to the old pane before the first of them has moved the focus.
 AT_ONCE = frozenset(
-    {"questions.filter", "compare.filter", "question.find", "questions.saved", "triage.mark", "all.export"}
+    {
+        "questions.filter",
+        "compare.filter",
+        "question.find",
+        "questions.saved",
+        "triage.mark",
+        "triage.probe",
+        "all.export",
+        "runs.new",
+        "work.rejudge",
+        "work.probe",
+    }
 )
 #: Actions that each digit calls with its number; their keys are not to be moved.
 NUMBERED = ("question.tab", "compare.group")

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import gc
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -19,7 +19,9 @@ from memx.engine.store.marks import Mark, Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import MemxError, StoreError
 from memx.tui.config import Config, read_config
+from memx.tui.jobs import QUIET_CODES, Job, Pace
 from memx.tui.screens.base import BaseScreen
+from memx.tui.screens.pick import Choice, PickScreen
 from memx.tui.screens.runs import RunsScreen
 
 if TYPE_CHECKING:
@@ -30,6 +32,18 @@ if TYPE_CHECKING:
 
 #: Seconds between looks whether another process wrote to the store.
 _WATCH_S = 1.0
+#: Seconds that a stopped command is given to write down what it finished, before the UI closes.
+_STOP_S = 15.0
+
+
+class LeaveScreen(PickScreen):
+    """What shall become of commands under way?"""
+
+
+LEAVING = (
+    Choice("l", "leave it running and quit; memx debug shows it again", "leave"),
+    Choice("s", "stop it, keep what is finished, and quit", "stop"),
+)
 
 
 def _actions() -> type[Provider]:
@@ -72,6 +86,10 @@ class DebugApp(App[int]):
         self._stale: set[Screen[None]] = set()
         self.marks = Marks(store)
         self.last_mark: Mark | None = None
+        self.pace = Pace()
+        self.jobs: list[Job] = []
+        self.kept_form: Mapping[str, str] = {}
+        self._told: set[Job] = set()
         self._triage: dict[tuple[str, str], dict[str, Triage]] = {}
         config = config or Config()
         if config.theme:
@@ -97,6 +115,9 @@ class DebugApp(App[int]):
     def on_unmount(self) -> None:
         if self._run_search is not None:
             self._run_search.close()
+        for job in self.jobs:
+            if job.code in QUIET_CODES:
+                job.tidy()
 
     def run_search(self) -> RunSearch:
         """The store opened for searching the questions of one run.
@@ -111,7 +132,8 @@ class DebugApp(App[int]):
         return self._run_search
 
     def watch_store(self) -> None:
-        """Let the screen on top read again when another process has written."""
+        """Let the screen on top read again when another process has written, and tell of commands that ended."""
+        self._watch_jobs()
         try:
             version = self.store.data_version()
         except MemxError as error:
@@ -140,6 +162,69 @@ class DebugApp(App[int]):
         """Marks or notes changed: read them anew, also on the screens below."""
         self._triage.clear()
         self._stale |= {screen for screen in self.screen_stack[:-1] if isinstance(screen, BaseScreen)}
+
+    # -------------------------------------------------------------------------------------------- commands of this UI
+
+    def start_job(self, arguments: Sequence[str], *, watch: bool) -> None:
+        """Start a memx command in a process of its own; ``watch`` goes to a screen that shows how it goes."""
+        try:
+            job = Job(arguments, self.store.directory)
+        except MemxError as error:
+            self.show_error(error)
+            return
+        self.jobs.append(job)
+        if watch:
+            from memx.tui.screens.watch import WatchScreen
+
+            self.push_screen(WatchScreen(job))
+
+    def watch_run(self, run: RunRow) -> None:
+        """Go to a screen that shows how a run goes."""
+        from memx.tui.screens.watch import WatchScreen
+
+        self.push_screen(WatchScreen(next((job for job in self.jobs if job.pid == run.pid), None), run))
+
+    def _watch_jobs(self) -> None:
+        for job in self.jobs:
+            if job.code is not None and job not in self._told:
+                self._told.add(job)
+                if job.code in QUIET_CODES:
+                    words = {0: "is done", 130: "was interrupted; R goes on with a run"}.get(job.code, "is done")
+                    self.notify(f"memx {job.verb} {words}", timeout=6)
+                else:
+                    message, hint = job.complaint()
+                    self.show_error(MemxError(message, hint))
+                for screen in self.screen_stack:
+                    if isinstance(screen, BaseScreen):
+                        self._stale.add(screen)
+                self._freshen()
+
+    async def action_quit(self) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """End the program; while commands run, ask first whether they shall go on. Asked twice, they do."""
+        going = [job for job in self.jobs if job.code is None]
+        if not going or isinstance(self.screen, LeaveScreen):
+            self.exit(0)
+            return
+        several = f"{len(going)} commands are" if len(going) > 1 else f"memx {going[0].verb} is"
+
+        def chosen(answer: str | None) -> None:
+            if answer == "stop":
+                for job in going:
+                    job.stop()
+                self.notify("stopping; what is finished is kept", timeout=_STOP_S)
+                self.run_worker(lambda: self._exit_after(going), thread=True, exit_on_error=False)
+            elif answer == "leave":
+                self.exit(0)
+
+        self.push_screen(LeaveScreen(f"{several} still running", LEAVING), chosen)
+
+    def _exit_after(self, jobs: Sequence[Job]) -> None:
+        for job in jobs:
+            job.wait(_STOP_S)
+        self.call_from_thread(self.exit, 0)
 
     def open_clusters(self, run: RunRow) -> None:
         """Go to the mechanisms of a run's FAILs."""

@@ -60,6 +60,15 @@ class TriageScreen(BaseScreen):
         self.notify(f"{mark}: {changed:,} changed, u takes it back", timeout=3)
         self.marked()
 
+    def action_probe(self) -> None:
+        from memx.tui.running import probe
+
+        targets = self.attempt(self.targets) or ()
+        if targets:
+            probe(self, self.marked_run(), targets[0])
+        else:
+            self.notify("there is no question to probe", timeout=3)
+
     def action_undo(self) -> None:
         undone = self.attempt(self.debug_app.marks.undo, self.marked_run())
         if undone is None:

@@ -222,7 +222,7 @@ class BaseScreen(Screen[None]):
         self.debug_app.go_back()
 
     def action_leave(self) -> None:
-        self.app.exit(0)
+        self.debug_app.leave()
 
     def reload(self) -> None:
         """Read everything again because the user asked."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
-from textual.screen import ModalScreen
 
 from memx.errors import MemxError
 from memx.tui.document import Line
+from memx.tui.screens.modal import Modal
 from memx.tui.widgets.page import Page
 
 
-class ErrorScreen(ModalScreen[None]):
+class ErrorScreen(Modal[None]):
     """An error and the way out of it."""
 
     BINDINGS = [  # noqa: RUF012

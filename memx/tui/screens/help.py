@@ -5,16 +5,16 @@ from __future__ import annotations
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Container
-from textual.screen import ModalScreen
 
 from memx.engine.store import filters
 from memx.tui.actions import BY_ID
 from memx.tui.document import Line
 from memx.tui.screens.base import BaseScreen, key_shown
+from memx.tui.screens.modal import Modal
 from memx.tui.widgets.page import Page
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Modal[None]):
     """The keys of a screen."""
 
     BINDINGS = [Binding("escape,q,question_mark,f1,h", "dismiss", "close", show=False)]  # noqa: RUF012

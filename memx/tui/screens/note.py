@@ -8,13 +8,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
 from memx.text.gate import safe
+from memx.tui.screens.modal import Modal
 
 
-class NoteScreen(ModalScreen[None]):
+class NoteScreen(Modal[None]):
     """An editor for Markdown.
 
     Args:

@@ -10,11 +10,11 @@ from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from memx.text.gate import safe
-from memx.tui.document import Line
+from memx.tui.document import Line, draw
+from memx.tui.screens.modal import Modal
 from memx.tui.widgets.page import Page
 
 
@@ -27,26 +27,35 @@ class Choice:
     value: str
 
 
-class PickScreen(ModalScreen[str | None]):
-    """Choose by one key; escape chooses nothing (None)."""
+class PickScreen(Modal[str | None]):
+    """Choose by one key; escape chooses nothing (None).
+
+    Args:
+        about: what there is to know before choosing, a paragraph each.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss(None)", "cancel", show=False)]
 
-    def __init__(self, title: str, choices: Sequence[Choice]) -> None:
+    def __init__(self, title: str, choices: Sequence[Choice], about: Sequence[str] = ()) -> None:
         super().__init__()
         self._title = title
         self._choices = choices
+        self._about = about
+        self._first = 0
 
     def compose(self) -> ComposeResult:
         with Container(classes="box small"):
             yield Page(id="choices")
 
     def on_mount(self) -> None:
-        lines = [Line(self._title, "head"), Line()]
-        lines += [Line(choice.label, "text", f"  {choice.key}  ", "key") for choice in self._choices]
+        head = [Line(self._title, "head"), *(Line(words) for words in self._about), Line()]
+        lines = [Line(choice.label, "text", f"  {choice.key}  ", "key") for choice in self._choices]
         page = self.query_one("#choices", Page)
-        page.show([*lines, Line(), Line("cancel", "dim", "  esc  ", "key")])
-        self.query_one(Container).styles.height = len(lines) + 4
+        # The box is at most 76 wide, and its frame and the place of a scroll bar are not written on.
+        width = min(72, round(self.app.size.width * 0.96) - 6)
+        self._first = sum(1 for line in head for _ in draw(line, width))
+        page.show([*head, *lines, Line(), Line("cancel", "dim", "  esc  ", "key")])
+        self.query_one(Container).styles.height = self._first + len(lines) + 4
         page.focus()
 
     def on_key(self, event: events.Key) -> None:
@@ -58,12 +67,12 @@ class PickScreen(ModalScreen[str | None]):
                 return
 
     def on_click(self, event: events.Click) -> None:
-        place = event.screen_y - self.query_one("#choices", Page).region.y - 2
+        place = event.screen_y - self.query_one("#choices", Page).region.y - self._first
         if 0 <= place < len(self._choices) and event.widget is self.query_one("#choices", Page):
             self.dismiss(self._choices[place].value)
 
 
-class PromptScreen(ModalScreen[str | None]):
+class PromptScreen(Modal[str | None]):
     """Type one line; escape gives None, enter what was typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss(None)", "cancel", show=False)]

@@ -11,7 +11,8 @@ from textual.binding import BindingType
 from memx.engine.store.reader import RunRow, Where
 from memx.tui.actions import bindings
 from memx.tui.document import Line, plain
-from memx.tui.screens.base import BaseScreen
+from memx.tui.jobs import Pace, clock
+from memx.tui.running import Working
 from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Cells, Column, Rows
 
@@ -30,10 +31,15 @@ STATE_ROLE = {"finished": "good", "running": "warn", "interrupted": "warn", "fai
 
 
 class RunList:
-    """The runs as rows."""
+    """The runs as rows.
 
-    def __init__(self, runs: list[RunRow]) -> None:
+    Args:
+        pace: how fast the running ones go.
+    """
+
+    def __init__(self, runs: list[RunRow], pace: Pace | None = None) -> None:
         self.runs = runs
+        self._pace = pace or Pace()
         self.picked: list[str] = []
 
     def __len__(self) -> int:
@@ -52,15 +58,19 @@ class RunList:
             "score": (score(run), "text"),
             "fail": ("" if failed is None else f"{failed:,}", "text"),
             "questions": (f"{run.done:,}" if total in (None, run.done) else f"{run.done:,}/{total:,}", "text"),
-            "state": (state(run), STATE_ROLE.get(run.state, "text")),
+            "state": (self._state(run), STATE_ROLE.get(run.state, "text")),
         }
 
+    def _state(self, run: RunRow) -> str:
+        left = self._pace.left(run) if run.state == "running" else None
+        return state(run) if left is None else f"{state(run)} {clock(left)} left"
 
-class RunsScreen(BaseScreen):
+
+class RunsScreen(Working):
     """Choose a run."""
 
     title_words = "Runs"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("runs")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("runs", "work")]
 
     def __init__(self) -> None:
         super().__init__(id="runs")
@@ -79,11 +89,19 @@ class RunsScreen(BaseScreen):
         if runs is None:
             return
         table = self.query_one("#table", Rows)
+        known = {run.run_id for run in self.list.runs}
         here = self.list.runs[table.cursor].run_id if self.list.runs else None
         picked = [run_id for run_id in self.list.picked if run_id in {run.run_id for run in runs}]
-        self.list = RunList(runs)
+        for run in runs:
+            if run.state == "running":
+                self.debug_app.pace.note(run)
+        self.list = RunList(runs, self.debug_app.pace)
         self.list.picked = picked
-        table.show(self.list, next((n for n, run in enumerate(runs) if run.run_id == here), 0))
+        ours = {job.pid for job in self.debug_app.jobs if job.code is None}
+        # The cursor goes to a run that was just started from here; else it stays on its run.
+        begun = next((n for n, run in enumerate(runs) if run.run_id not in known and run.pid in ours), None)
+        stays = next((n for n, run in enumerate(runs) if run.run_id == here), 0)
+        table.show(self.list, stays if begun is None else begun)
         self.crumb(["runs"], f"{len(runs)} run{'s' * (len(runs) != 1)}   {self.debug_app.store.directory}")
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
@@ -115,6 +133,21 @@ class RunsScreen(BaseScreen):
             self.notify("pick two runs with space: A, then B", timeout=4)
             return
         self.debug_app.open_compare(*picked)
+
+    def chosen_run(self) -> RunRow | None:
+        return self.list.runs[self.query_one("#table", Rows).cursor] if self.list.runs else None
+
+    def action_new(self) -> None:
+        from memx.tui.running import start_run
+
+        start_run(self, self.chosen_run())
+
+    def action_watch(self) -> None:
+        run = self.chosen_run()
+        if run is not None and run.state == "running":
+            self.debug_app.watch_run(run)
+        else:
+            self.notify("it is not running; enter opens it, n starts another", timeout=3)
 
     def copied(self) -> tuple[str, str]:
         if not self.list.runs:
