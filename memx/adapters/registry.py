@@ -31,6 +31,7 @@ ADAPTERS: Mapping[str, str] = {
     "command": "memx.adapters.systems.command:CommandMemory",
     "hindsight": "memx.adapters.systems.hindsight:Hindsight",
     "letta": "memx.adapters.systems.letta:Letta",
+    "memobase": "memx.adapters.systems.memobase:Memobase",
     "supermemory": "memx.adapters.systems.supermemory:Supermemory",
     "zep": "memx.adapters.systems.zep:Zep",
 }

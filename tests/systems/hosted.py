@@ -131,7 +131,7 @@ def check_options(adapter: type[MemoryAdapter], *, key: str, needed: str, monkey
     adapter()
     with pytest.raises(MemxError, match="no_such"):
         adapter(no_such=1)
-    monkeypatch.setattr("memx.adapters.packages.version", lambda _: "0.0.1")
+    monkeypatch.setattr("memx.adapters.packages.version", lambda _: "99.0")
     with pytest.raises(MemxError, match=rf"is written for {needed}.*pip install 'memx\[{adapter.name}\]'"):
         adapter()
 
