@@ -1,7 +1,8 @@
 """Facts read out of conversation text by rules, in place of a model: sentences about a person in the third person.
 
 The rules know nothing of any test. They take the sentences in which a speaker says something of himself or herself,
-write them about that person, and name a relation and its object where one stands in them.
+write them about that person, and name a relation and its object where one stands in them. A sentence in another script
+is kept as reported speech.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
-_SPEAKER = re.compile(r"^(?:\[[^\]]*\]\s*)?([A-Z][\w.'-]*(?: [A-Z][\w.'-]*)?):\s+(.*)$", re.DOTALL)
+_SPEAKER = re.compile(r"^(?:\[[^\]]*\]\s*)?([^\W\d_][\w.'-]*(?: [\w.'-]+){0,2}):\s+(.*)$", re.DOTALL)
+#: A word with letters beyond English: the rules cannot read such a sentence, and keep it as it is.
+_FOREIGN = re.compile(r"\w*[^\W\d_a-zA-Z]\w*")
 _FIRST = re.compile(r"\b(I|I'm|I've|I'd|I'll|my|me|mine|we|we're|our)\b", re.I)
 _NAME = r"((?:[A-Z][\w'&-]*|\d[\w.,]*)(?: (?:of |de |the )?[A-Z][\w'&-]*)*)"
 
@@ -51,7 +54,14 @@ def claims(text: str, speaker: str = "User", said_on: date | None = None) -> Ite
         speaker, text = named.group(1), named.group(2)
     for match in _SENTENCE.finditer(text):
         sentence = match.group().strip()
-        if sentence.endswith("?") or not _FIRST.search(sentence) or len(sentence.split()) < 3:
+        if sentence.endswith("?"):
+            continue
+        if not _FIRST.search(sentence):
+            foreign = _FOREIGN.search(sentence)
+            if foreign:
+                yield Claim(f"{speaker} said: {sentence}", speaker, "SAID", foreign.group())
+            continue
+        if len(sentence.split()) < 3:
             continue
         told = _in_third_person(sentence.rstrip("!.") + ".", speaker)
         yield claim(_dated(told, said_on), speaker)

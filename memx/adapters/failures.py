@@ -182,7 +182,8 @@ def _kind_of_status(status: int) -> Kind | None:
 
 def _said(chain: list[BaseException]) -> str:
     texts = [str(error) for error in chain]
-    if any(is_web_page(text) for text in texts):
+    read = [error.doc for error in chain if isinstance(error, json.JSONDecodeError)]
+    if any(is_web_page(text) for text in (*texts, *read)):
         return WEB_PAGE
     text = next((text for text in texts if text.strip()), type(chain[0]).__name__)
     for error in chain:

@@ -49,6 +49,10 @@ class NetworkError(Exception):
     """An SDK's own class for every broken connection."""
 
 
+class ReadTimeout(Exception):
+    """As an HTTP library names it, no subclass of Python's own."""
+
+
 class ValidationError(Exception):
     """As pydantic names a reply of another shape."""
 
@@ -121,19 +125,6 @@ def test_a_missing_or_wrong_package_says_the_one_command() -> None:
 # --------------------------------------------------------------------------------------------------------------- calls
 
 
-class NetworkError(Exception):
-    """As clients wrap whatever their HTTP library raised."""
-
-
-class ReadTimeout(Exception):
-    """As an HTTP library names it, no subclass of Python's own."""
-
-
-def around(outer: Exception, inner: Exception) -> Exception:
-    outer.__context__ = inner
-    return outer
-
-
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
@@ -149,8 +140,7 @@ def around(outer: Exception, inner: Exception) -> Exception:
         (json.JSONDecodeError("Expecting value", "{", 1), Kind.UNREADABLE),
         (ValueError("<!DOCTYPE html><html>login</html>"), Kind.UNREADABLE),
         (ValidationError("expected a dictionary, not '<html><body>Sign in</body>'"), Kind.UNREADABLE),
-        (NetworkError("request timed out"), Kind.DOWN),
-        (around(NetworkError("request timed out"), ReadTimeout("read")), Kind.TIMEOUT),
+        (wrapping(NetworkError("request timed out"), ReadTimeout("read")), Kind.TIMEOUT),
         (StatusError('{"results": [', 200), Kind.UNREADABLE),
         (wrapping(NetworkError("gone"), RemoteProtocolError("no answer")), Kind.SERVER),
         (wrapping(NetworkError("gone"), ConnectionRefusedError(111, "refused")), Kind.DOWN),
@@ -164,6 +154,11 @@ def test_an_exception_of_any_client_is_sorted(error: Exception, kind: Kind) -> N
     wrapped = RuntimeError("the client failed")
     wrapped.__cause__ = error
     assert read_failure(wrapped).kind is kind
+
+
+def test_a_web_page_is_named_also_where_only_the_json_reader_saw_it() -> None:
+    failure = read_failure(json.JSONDecodeError("Expecting value", "<html>Sign in</html>", 0))
+    assert (failure.kind, failure.said) == (Kind.UNREADABLE, "a web page")
 
 
 def test_a_read_is_repeated_and_the_server_s_wish_is_honoured() -> None:
