@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memx.cli.main import say
 from memx.cli.options import dataset_options, directory_option, judge_options, pairs
+
+if TYPE_CHECKING:
+    from memx.engine.events import Listener
+    from memx.engine.runner import Ended
+    from memx.engine.settings import RunSettings
 
 
 @click.command(name="run", short_help="Run a benchmark on a memory system and diagnose what failed.")
@@ -46,6 +53,10 @@ from memx.cli.options import dataset_options, directory_option, judge_options, p
 @click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
 @click.option("--cleanup", is_flag=True, help="Delete what the run stored in the memory system, case by case.")
 @click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
+@click.option("--with-controls", is_flag=True,
+              help="Then ask the same questions of the control arms, and tag each question.")  # fmt: skip
+@click.option("--control", "controls", multiple=True, metavar="ARM",
+              help="Only this control arm; may be repeated.")  # fmt: skip
 @click.option("--probe", is_flag=True, help="Then ask the failed questions again with one thing changed (memx probe).")
 @click.option("--optimize", is_flag=True, help="Then learn the built-in memory's signal weights (mode full).")
 @click.option("--dry-run-weights", is_flag=True, help="With --optimize: print the weights, write nothing.")
@@ -69,6 +80,8 @@ def command(
     question_ids: Path | None,
     judge_prompt: Path | None,
     resume: str | None,
+    with_controls: bool,
+    controls: tuple[str, ...],
     probe: bool,
     optimize: bool,
     dry_run_weights: bool,
@@ -86,6 +99,7 @@ def command(
     from memx.adapters.datasets.selection import read_question_ids
     from memx.cli.progress import RunProgress
     from memx.engine.background import RUN_ID_VARIABLE
+    from memx.engine.controls import check_arms
     from memx.engine.settings import RunSettings
     from memx.engine.setup import prepare
     from memx.errors import UsageError
@@ -94,6 +108,7 @@ def command(
         raise UsageError("--optimize learns the weights of local in mode full", "Add --retrieval-mode full.")
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under is a score from 0 to 1, not {fail_under:g}")
+    arms = check_arms(controls) if with_controls or controls else ()
     if detach:
         return _detach(directory, resume)
     options = pairs(adapter_options, "--adapter-option")
@@ -119,7 +134,9 @@ def command(
         ended = runner.run()
     if optimize and ended.state == "finished":
         _optimize(directory, ended.run_id, step_size, settings.seed, write=not dry_run_weights)
-    code = _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet)
+    if arms and ended.state == "finished":
+        ended = _with_controls(directory, ended, runner.settings, arms, quiet=quiet)
+    code = _report(directory, ended, fail_under=fail_under, as_json=as_json, quiet=quiet, with_controls=bool(arms))
     if probe and ended.state == "finished" and ended.summary.failed:
         from memx.cli.probe import run_and_print
 
@@ -145,6 +162,24 @@ def _detach(directory: Path, resume: str | None) -> int:
     return 0
 
 
+def _with_controls(
+    directory: Path, ended: Ended, settings: RunSettings, arms: tuple[str, ...], *, quiet: bool
+) -> Ended:
+    """Run the control arms after a run; the run with what they say of it, interrupted where they were."""
+    from memx.cli.progress import RunProgress
+    from memx.engine.controls import run_controls
+
+    def run_arm(run: Callable[[Listener], Ended]) -> Ended:
+        with RunProgress(quiet=quiet) as progress:
+            return run(progress)
+
+    if not quiet:
+        count = ended.summary.questions
+        say(f"memx: control arms on the same {count} questions: {', '.join(arms)}; finished ones are used again")
+    done = run_controls(directory, ended.run_id, settings, arms, run_arm=run_arm)
+    return replace(ended, summary=done.summary, state="interrupted" if done.interrupted else ended.state)
+
+
 def _optimize(directory: Path, run_id: str, step_size: float, seed: int, *, write: bool) -> None:
     from memx.engine.optimize import learn_from_run, lesson_text, write_weights
     from memx.engine.store.reader import Store
@@ -159,7 +194,9 @@ def _optimize(directory: Path, run_id: str, step_size: float, seed: int, *, writ
         say(f"memx: wrote {path}; use it with --adapter-option weights={path}")
 
 
-def _report(directory: Path, ended: Any, *, fail_under: float | None, as_json: bool, quiet: bool) -> int:
+def _report(
+    directory: Path, ended: Ended, *, fail_under: float | None, as_json: bool, quiet: bool, with_controls: bool
+) -> int:
     from memx.engine.last_run import run_head
     from memx.engine.store.reader import Store
     from memx.engine.summary_text import summary_text
@@ -173,7 +210,7 @@ def _report(directory: Path, ended: Any, *, fail_under: float | None, as_json: b
     store.close()
     if ended.state == "interrupted":
         say(f"memx: interrupted; {ended.summary.questions} finished questions are saved in {directory}")
-        say(f"  Go on with: memx run --resume {ended.run_id}")
+        say(f"  Go on with: memx run --resume {ended.run_id}{' --with-controls' if with_controls else ''}")
         return 130
     value = ended.summary.accuracy.value
     if not ended.complete:

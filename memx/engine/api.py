@@ -116,6 +116,7 @@ def run(
     listener: Listener = lambda event: None,
     stop: threading.Event | None = None,
     resume: str | None = None,
+    with_controls: bool = False,
     **settings: Any,
 ) -> Run:
     """Run a dataset through a memory system, judge and diagnose.
@@ -125,6 +126,7 @@ def run(
         directory: where runs are kept; ``MEMX_DIR``, else ``.memx``.
         judge: a judge of your own instead of ``judge_model``.
         stop: set it from another thread to interrupt.
+        with_controls: then ask the same questions of the control arms, and tag each question.
         settings: fields of ``RunSettings``, such as ``limit=20`` or ``top_k=5``.
 
     Raises:
@@ -149,7 +151,20 @@ def run(
         dataset=None if isinstance(dataset, str) else dataset,
     )
     ended = prepared.run()
-    return Run(ended.run_id, where, ended.state, ended.summary)
+    if not with_controls or ended.state != "finished":
+        return Run(ended.run_id, where, ended.state, ended.summary)
+    from memx.engine.controls import run_controls
+
+    done = run_controls(
+        where,
+        ended.run_id,
+        prepared.settings,
+        run_arm=lambda arm: arm(listener),
+        stop=stop,
+        dataset=None if isinstance(dataset, str) else dataset,
+        judge=judge,
+    )
+    return Run(ended.run_id, where, "interrupted" if done.interrupted else ended.state, done.summary)
 
 
 def measure(run: Run, measure: Measure | str) -> list[Value]:

@@ -107,8 +107,11 @@ def json_chunks(
     head = codec.dumps(run_head(store.run(run_id)))
     yield head[:-1] + ',\n"questions":['
     separator = "\n"
+    tags = store.tags(run_id)
     for trace in store.traces(run_id, where):
         record = question_record(trace)
+        if tags:
+            record["tag"] = tags.get(trace.question.question_id)
         stands = (triage or {}).get(trace.question.question_id)
         if stands is not None:
             record |= {"mark": str(stands.mark), "note": stands.note}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean, median, quantiles
 
 from memx.engine.store.reader import Store
@@ -34,6 +34,7 @@ class Report:
         first_ranks: how many evidence turns of failed questions stand at which ranks; the last is "not found".
         timings_ms: by step: median and 95th percentile.
         declared: how often each finish reason or policy was declared by the memory system.
+        tags: how many questions control arms call guessable, reader-bound and retrieval-bound; empty without them.
     """
 
     run_id: str
@@ -46,6 +47,7 @@ class Report:
     retrieved: float
     timings_ms: dict[str, tuple[float, float]]
     declared: dict[str, int]
+    tags: dict[str, int] = field(default_factory=dict)
 
 
 def report(store: Store, run_id: str) -> Report:
@@ -74,6 +76,7 @@ def report(store: Store, run_id: str) -> Report:
         retrieved=fmean([len(trace.retrieved) for trace in traces]) if traces else 0.0,
         timings_ms={step: (median(values), _p95(values)) for step, values in timings.items()},
         declared=dict(declared.most_common()),
+        tags=dict(Counter(store.tags(run_id).values()).most_common()),
     )
 
 
@@ -96,6 +99,8 @@ def report_text(found: Report) -> str:
     if found.first_ranks:
         ranks = "  ".join(f"{name}: {count}" for name, count in found.first_ranks.items())
         lines += ["", f"ranks of the evidence of failed questions   {ranks}"]
+    if found.tags:
+        lines += ["", "control arms   " + "  ".join(f"{name}: {count}" for name, count in found.tags.items())]
     lines += ["", "step          median ms    95 % ms"]
     lines += [f"{step:<14}{middle:>9.2f}  {high:>9.2f}" for step, (middle, high) in found.timings_ms.items()]
     if found.declared:

@@ -43,7 +43,11 @@ GRACE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The built parts of a run: what the settings' names stand for."""
+    """The built parts of a run: what the settings' names stand for.
+
+    Attributes:
+        control: arm and key, where the run is a control of others; kept in its manifest.
+    """
 
     dataset: Dataset
     adapter: type[MemoryAdapter]
@@ -54,6 +58,7 @@ class Parts:
     errata: Mapping[str, Any] | None = None
     model_rung: AsksModel | None = None
     models: Models | None = None
+    control: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +185,8 @@ class Runner:
             self._conformance(adapter_facts),
         )
         stored = replace(
+        if parts.control:
+            manifest["control"] = dict(parts.control)
             settings,
             adapter_options=redact_options(settings.adapter_options, secret_names(parts.adapter.OPTIONS)),
             base_url=HIDDEN if shown_url(settings.base_url) != settings.base_url else settings.base_url,

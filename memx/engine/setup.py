@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -58,6 +59,7 @@ def prepare(
     adapter: type[MemoryAdapter] | None = None,
     judge: Judge | None = None,
     run_id: str | None = None,
+    control: Mapping[str, str] | None = None,
 ) -> Prepared:
     """Everything a run needs, checked before anything is ingested.
 
@@ -65,6 +67,7 @@ def prepare(
         resume: a stored run to go on with; its settings hold, ``settings`` only adds what the store must not keep.
         dataset, adapter, judge: given as objects instead of by name.
         run_id: of a new run; made here by default.
+        control: arm and key, where the run is a control of others.
 
     Raises:
         MemxError: a name, option or file that cannot be used; nothing has been written then.
@@ -79,6 +82,7 @@ def prepare(
     if resume is not None:
         _refuse_changed_dataset(selected, stored)
     parts = _parts(settings, selected, chosen, judge, total, reasons, directory, stop, listener)
+    parts = replace(parts, control=control)
     writer = RunWriter(directory, run_id)
     runner = Runner(settings, parts, directory, writer=writer, listener=listener, resume=resume is not None, stop=stop)
     return Prepared(runner, run_id, settings, parts)

@@ -63,6 +63,7 @@ class Summary:
         llm: calls, cached, input_tokens, output_tokens, cost.
         findings: oddities of the memory system, each with the number of cases that it was seen in; commonest first.
         left_behind: namespaces with data that stay in the memory system.
+        controls: what control arms say of the run: reader, arms and tags; None where none ran.
     """
 
     questions: int
@@ -82,6 +83,7 @@ class Summary:
     judge: Mapping[str, float | None] | None = None
     findings: tuple[tuple[str, int], ...] = ()
     left_behind: tuple[str, ...] = ()
+    controls: Mapping[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The ``summary`` object of ``last_run.json``."""
@@ -101,6 +103,7 @@ class Summary:
             "judge": None if self.judge is None else dict(self.judge),
             "findings": [{"text": text, "cases": cases} for text, cases in self.findings],
             "left_behind": list(self.left_behind),
+            "controls": None if self.controls is None else dict(self.controls),
         }
 
 
@@ -123,6 +126,7 @@ def summarize(
     failed_by = store.facets(run_id, "category", _FAIL)
     stages = store.facets(run_id, "stage", _FAIL)
     causes = store.facets(run_id, "cause", _FAIL)
+    told = store.run(run_id).summary
     return Summary(
         questions=sum(outcomes.values()),
         passed=passed,
@@ -142,7 +146,8 @@ def summarize(
         adjusted=_adjusted(store, run_id),
         judge=judge,
         findings=_findings(store, run_id),
-        left_behind=tuple(dict.fromkeys((*store.run(run_id).summary.get("left_behind", ()), *left_behind))),
+        left_behind=tuple(dict.fromkeys((*told.get("left_behind", ()), *left_behind))),
+        controls=told.get("controls"),
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
 

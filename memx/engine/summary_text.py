@@ -11,6 +11,12 @@ from memx.text.gate import safe, safe_line
 _WIDTH = 80
 _BAR = 20
 _MOST_FINDINGS = 5
+#: Tags of control arms, and what each says of a question.
+_TAGS = (
+    ("guessable", "answered right without any memory"),
+    ("reader-bound", "answered wrong with the gold evidence too"),
+    ("retrieval-bound", "the gold evidence suffices, the memory failed"),
+)
 
 
 def summary_text(run: RunRow, summary: Summary) -> str:
@@ -24,6 +30,7 @@ def summary_text(run: RunRow, summary: Summary) -> str:
         *_categories(summary),
         *_stages(summary),
         *_telling(summary),
+        *_controls(run, summary),
         *_memory_system(run, summary),
         *_not_a_measurement(run),
         *_next(run, summary),
@@ -135,6 +142,29 @@ def _why(reason: str) -> list[str]:
     """The reason on at most two lines."""
     lines = textwrap.wrap(reason[:1000], _WIDTH - 13, max_lines=2, placeholder=" …") or [""]
     return [safe_line(f"      {label:<6} {line}", _WIDTH) for label, line in zip(("why", ""), lines, strict=False)]
+
+
+def _controls(run: RunRow, summary: Summary) -> list[str]:
+    """The control arms beside the run, and how many questions each tag has."""
+    controls = summary.controls
+    if not controls:
+        return []
+    accuracy = summary.accuracy
+    rows = {run.adapter + " (this run)": (accuracy.value, accuracy.n, accuracy.d)}
+    rows |= {name: (arm["value"], arm["n"], arm["d"]) for name, arm in controls["arms"].items()}
+    width = max(map(len, rows))
+    lines = ["  controls, the same questions"]
+    for name, (value, n, d) in rows.items():
+        shown = "-" if value is None else f"{value * 100:.1f} %"
+        bar = "" if value is None else _bar(value)
+        lines.append(safe_line(f"    {name:<{width}}  {shown:>7}  {n:>4} of {d:<4}  {bar}", _WIDTH))
+    lines += [f"    {controls['tags'][tag]:>4} {tag:<16} {meaning}" for tag, meaning in _TAGS if controls["tags"][tag]]
+    if not controls["reader"]:
+        lines += [
+            "    No model answers here: the retrieved text itself is judged, so nothing can be",
+            "    guessed and no reader fails. --answer-model tells these questions apart.",
+        ]
+    return [*lines, ""]
 
 
 def _memory_system(run: RunRow, summary: Summary) -> list[str]:

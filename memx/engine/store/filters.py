@@ -51,6 +51,7 @@ FIELDS: Mapping[str, Field] = {
     "candidate": Field(("candidate",), "text", "the judged answer"),
     "why": Field(("why",), "text", "why the verdict fell so"),
     "error": Field(("error",), "text", "the error of an ERROR"),
+    "tag": Field(("tag",), "choice", "what control arms say of it", ("guessable", "reader-bound", "retrieval-bound")),
     "mark": Field(("mark",), "choice", "what a person decided: open, seen, fix, wont, nobug", tuple(map(str, Mark))),
     "note": Field(("note",), "text", "what a person wrote"),
     "rank": Field(("rank",), "number", "rank of the needed fact beyond the top k"),
@@ -172,6 +173,8 @@ def _condition(text: str, term: Term) -> tuple[str, list[str | float]]:
         raise _error(text, term.start, f"{term.name} is no number", hint)
     if name == "mark":
         return _mark(text, term, at, field, values)
+    if name == "tag":
+        return _tag(text, term, at, field, values)
     if name == "note":
         return _note(term, values)
     if field.kind == "choice":
@@ -205,6 +208,22 @@ def _mark(text: str, term: Term, at: int, field: Field, values: list[str]) -> tu
     named = [mark for mark in field.choices if (mark in wanted) is (Mark.OPEN not in wanted)]
     kept = _KEPT.format("current_marks", f"k.new IN ({','.join('?' * len(named))})")
     return f"NOT {kept}" if Mark.OPEN in wanted else kept, [*named]
+
+
+def _tag(text: str, term: Term, at: int, field: Field, values: list[str]) -> tuple[str, list[str | float]]:
+    parts: list[str] = []
+    params: list[str | float] = []
+    for value in values:
+        if value.lower() == "none":
+            parts.append("(run_id, question_id) NOT IN (SELECT run_id, question_id FROM question_tags)")
+            continue
+        fits = _chosen(text, term, at, field, value)
+        wanted = ",".join("?" * len(fits))
+        parts.append(
+            f"(run_id, question_id) IN (SELECT run_id, question_id FROM question_tags WHERE tag IN ({wanted}))"
+        )
+        params += fits
+    return _either(parts), params
 
 
 def _note(term: Term, values: list[str]) -> tuple[str, list[str | float]]:

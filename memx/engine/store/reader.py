@@ -48,6 +48,8 @@ _LISTED = (
     "question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, rank, "
     "CAST(json_extract(diagnosis, '$.why') AS BLOB) AS reason"
 )
+#: Control arms come after the run that they were made for.
+_NEWEST = "json_extract(manifest, '$.control') IS NOT NULL, started_at DESC, run_id DESC"
 _RUNS = "SELECT r.*, (SELECT count(*) FROM traces t WHERE t.run_id = r.run_id) AS done FROM runs r"
 
 
@@ -76,12 +78,12 @@ class Store:
         return [run_row(row) for row in rows]
 
     def run(self, run_id: str | None = None) -> RunRow:
-        """One run by id, by an unambiguous beginning of it, or the newest when None.
+        """One run by id, by an unambiguous beginning of it, or the newest that is no control arm when None.
 
         Raises:
             UnknownNameError: there is no such run; near ids are suggested.
         """
-        ids = [row["run_id"] for row in self.query("SELECT run_id FROM runs ORDER BY started_at DESC, run_id DESC")]
+        ids = [row["run_id"] for row in self.query(f"SELECT run_id FROM runs ORDER BY {_NEWEST}")]
         if not ids:
             raise StoreError(f"{self._path}: no run is stored here", "Start one with: memx run")
         wanted = ids[0] if run_id is None else run_id
@@ -154,13 +156,23 @@ class Store:
         )
         return {row["name"]: row["n"] for row in rows}
 
+    def outcomes(self, run_id: str) -> dict[str, str]:
+        """The verdict of each question of a run, by its id."""
+        rows = self.query("SELECT question_id, outcome FROM traces WHERE run_id = ? ORDER BY position", [run_id])
+        return {row["question_id"]: row["outcome"] for row in rows}
+
+    def tags(self, run_id: str) -> dict[str, str]:
+        """The tags that control arms gave to questions of a run, by question id."""
+        rows = self.query("SELECT question_id, tag FROM question_tags WHERE run_id = ?", [run_id])
+        return {row["question_id"]: row["tag"] for row in rows}
+
     def find_question(self, question_id: str, run_id: str | None = None) -> tuple[RunRow, str]:
         """The run (the given one, else the newest that has it) and full id of a question.
 
         Raises:
             UnknownNameError: no run has such a question; the nearest ids are suggested.
         """
-        runs = [self.run(run_id)] if run_id else self.runs()
+        runs = [self.run(run_id)] if run_id else sorted(self.runs(), key=lambda run: "control" in run.manifest)
         for run in runs:
             if self.query("SELECT 1 FROM traces WHERE run_id = ? AND question_id = ?", [run.run_id, question_id]):
                 return run, question_id

@@ -91,8 +91,15 @@ _M004_PROCESS = """
 ALTER TABLE runs ADD COLUMN pid_started TEXT;
 """
 
+# Tags that control arms give to the questions of a run.
+_M005_TAGS = """
+CREATE TABLE question_tags (
+  run_id TEXT NOT NULL, question_id TEXT NOT NULL, tag TEXT NOT NULL,
+  PRIMARY KEY (run_id, question_id)) WITHOUT ROWID;
+"""
+
 #: Append only: the place in this list, from 1, is the schema version that the script makes.
-MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS)
+MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS, _M005_TAGS)
 
 
 def open_for_writing(directory: Path) -> Database:

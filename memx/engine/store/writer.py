@@ -276,10 +276,25 @@ def delete_run(directory: Path, run_id: str) -> None:
     try:
         writer.reopen()
         with writer._transaction():
-            for table in ("traces", *_SHARED_TABLES, "runs"):
+            for table in ("traces", "question_tags", *_SHARED_TABLES, "runs"):
                 writer._db.execute(f"DELETE FROM {table} WHERE run_id = ?", [run_id])
             shared = "SELECT session_key FROM case_sessions WHERE session_key IS NOT NULL"
             writer._db.execute(f"DELETE FROM sessions WHERE session_key NOT IN ({shared})")
+    finally:
+        writer.close()
+
+
+def write_controls(directory: Path, run_id: str, tags: Mapping[str, str], told: Mapping[str, Any]) -> None:
+    """Record what control arms say of a run that has ended: the tag of each question, and the arms in its summary."""
+    writer = RunWriter(directory, run_id)
+    try:
+        with writer._transaction():
+            summary = next(iter(writer._db.query("SELECT summary FROM runs WHERE run_id = ?", [run_id])))["summary"]
+            changed = codec.loads(summary, {}) | {"controls": dict(told)}
+            writer._db.table("runs").update(run_id, {"summary": codec.dumps(changed)})
+            writer._db.execute("DELETE FROM question_tags WHERE run_id = ?", [run_id])
+            rows = [(run_id, codec.clean(question_id), tag) for question_id, tag in tags.items()]
+            writer._executemany("INSERT INTO question_tags VALUES (?, ?, ?)", rows)
     finally:
         writer.close()
 
