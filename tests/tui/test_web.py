@@ -87,6 +87,12 @@ async def test_the_app_is_served_to_whoever_has_the_token(
         await socket.send_json(["stdin", "q"])
         while not socket.closed:
             await socket.receive(timeout=30)
+    taken = ["--port", root.rsplit(":")[-1].strip("/"), "--dir", str(own_dir)]
+    second = subprocess.run(
+        [sys.executable, "-m", "memx", "debug", "--web", *taken], capture_output=True, text=True, check=False
+    )
+    assert second.returncode == 2
+    assert "Choose another with --port" in second.stderr
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 0
     assert process.stderr is not None
