@@ -131,8 +131,10 @@ def _wait(error: BaseException) -> float | None:
         if found is not None:
             return found
     details = getattr(error, "debug_info", None)
-    value = getattr(error, "retry_after", None) or (
-        details.get("retry_after") if isinstance(details, Mapping) else None
+    value = (
+        getattr(error, "retry_after", None)
+        or getattr(error, "retry_after_seconds", None)
+        or (details.get("retry_after") if isinstance(details, Mapping) else None)
     )
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
@@ -187,7 +189,7 @@ def _said(chain: list[BaseException]) -> str:
         return WEB_PAGE
     text = next((text for text in texts if text.strip()), type(chain[0]).__name__)
     for error in chain:
-        body = getattr(error, "body", None)
+        body = getattr(error, "body", None) or getattr(error, "response_body", None)
         body = body.model_dump() if body is not None and hasattr(body, "model_dump") else _decoded(body)
         if isinstance(body, Mapping):
             message = body.get("message") or body.get("detail") or body.get("error")
