@@ -29,6 +29,7 @@ ADAPTERS: Mapping[str, str] = {
     "random-k": "memx.adapters.systems.random_k:RandomK",
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",
+    "atomicmemory": "memx.adapters.systems.atomicmemory:AtomicMemory",
     "hindsight": "memx.adapters.systems.hindsight:Hindsight",
     "letta": "memx.adapters.systems.letta:Letta",
     "memobase": "memx.adapters.systems.memobase:Memobase",
