@@ -57,7 +57,7 @@ class EmbeddingModel:
         """
         with self._asking:
             if not self._dimension:
-                self.endpoint.require_key()
+                self.endpoint.require_key("take the embedder that needs none (minilm)")
                 self._ledger.require_price(self.model)
                 self._dimension = self._remembered() or self._probed()
             return self._dimension

@@ -77,8 +77,8 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"Endpoint({shown_url(self.base_url)!r})"
 
-    def require_key(self) -> None:
-        """Refuse to go on where a key is surely needed and none is set.
+    def require_key(self, instead: str = "go without a model (--judge-model offline)") -> None:
+        """Refuse to go on where a key is surely needed and none is set; ``instead`` is the way around it.
 
         Raises:
             QuotaError: OpenAI itself is asked without a key.
@@ -86,7 +86,7 @@ class Endpoint:
         if not self.has_key and self.base_url == OPENAI_URL:
             raise QuotaError(
                 "no API key is set for the model",
-                "Set OPENAI_API_KEY, or --base-url for another server, or go without a model (--judge-model offline).",
+                f"Set OPENAI_API_KEY, or --base-url for another server, or {instead}.",
             )
 
     def preflight_key(self, model: str) -> str:

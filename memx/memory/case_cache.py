@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -60,6 +61,10 @@ class CaseCache:
         One that is there and cannot be used is removed, and a line of the log says why.
         """
         path = self.path_of(memories, _extraction(engine))
+        for part in path.parent.glob(f"{path.name}.*.part"):
+            if _abandoned(part):
+                self._say("a write of it was cut short", path)
+                shutil.rmtree(part, ignore_errors=True)
         if self.rebuild or not path.is_dir():
             return False
         reason = self._unusable(path, engine)
@@ -70,16 +75,14 @@ class CaseCache:
             # The hashes agree, so whoever wrote the files was at fault; what it was matters less than to go on.
             except Exception as error:
                 reason = f"{type(error).__name__}: {error}"
-        if (self.directory, reason) not in _said:  # once for all cases of a directory
-            _said.add((self.directory, reason))
-            log.warning("cache of cases %s is rebuilt: %s", path, reason)
+        self._say(reason, path)
         shutil.rmtree(path, ignore_errors=True)
         return False
 
     def save(self, engine: MemoryEngine, memories: Sequence[Memory]) -> None:
         """Write an engine that holds exactly these memories; a disk that is full or read-only leaves no cache."""
         path = self.path_of(memories, _extraction(engine))
-        fresh = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
+        fresh = path.with_name(f"{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.part")
         try:
             fresh.mkdir(parents=True)
             _write(fresh, engine)
@@ -96,6 +99,11 @@ class CaseCache:
             shutil.rmtree(fresh, ignore_errors=True)
             if not path.is_dir():
                 log.warning("no cache at %s: %s", path, error)
+
+    def _say(self, reason: str, path: Path) -> None:
+        if (self.directory, reason) not in _said:  # once for all cases of a directory
+            _said.add((self.directory, reason))
+            log.warning("cache of cases %s is rebuilt: %s", path, reason)
 
     def _expected(self, engine: MemoryEngine) -> dict[str, Any]:
         return {
@@ -168,6 +176,20 @@ def _extracted(row: dict[str, Any]) -> Extracted:
         has_number=row["has_number"],
         is_question=row["is_question"],
     )
+
+
+def _abandoned(part: Path) -> bool:
+    """Whether the process that began to write this directory is gone; where that cannot be asked, it is left alone."""
+    process = part.name.split(".")[-2].partition("-")[0]
+    if os.name != "posix" or not process.isdigit():
+        return False
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _sha256(path: Path) -> str:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -103,12 +106,20 @@ def test_cache_without_attributes_serves_all_modes_but_full(tmp_path: Path, capl
     assert not caplog.text
 
 
-def test_leftover_of_a_killed_write_is_never_read(tmp_path: Path) -> None:
-    cache = CaseCache(tmp_path, "d1")
-    part = cache.path_of(history()).with_name(cache.path_of(history()).name + ".1234.part")
-    part.mkdir()
-    (part / MANIFEST).write_text("{")
-    assert not indexed(tmp_path)[2]
+@pytest.mark.skipif(os.name != "posix", reason="whether a process lives is asked on POSIX only")
+def test_write_that_was_killed_is_cleared_with_a_line_and_one_under_way_left_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = CaseCache(tmp_path, "d1").path_of(history())
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        pass
+    killed, under_way = (path.with_name(f"{path.name}.{pid}-0a1b2c3d.part") for pid in (ended.pid, os.getpid()))
+    for part in (killed, under_way):
+        part.mkdir()
+        (part / MANIFEST).write_text("{")
+    with caplog.at_level(logging.WARNING):
+        assert not indexed(tmp_path)[2]
+    assert "cut short" in caplog.text and not killed.exists() and under_way.exists()
     assert indexed(tmp_path)[2]
 
 

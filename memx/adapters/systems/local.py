@@ -97,7 +97,15 @@ class LocalMemory(MemoryAdapter):
         entity = self._entity(entity_id)
         self._index(entity)
         recall = entity.engine.recall(query, top_k)
+        self._note_what_failed(recall.diagnostics["sources"])
         return QueryResult(tuple(_retrieved(hit) for hit in recall.hits), declared=recall.diagnostics)
+
+    def _note_what_failed(self, sources: Mapping[str, Any]) -> None:
+        """Queries go on without a worker that failed or was late; a run says so, since its figures are the poorer."""
+        for name, why in sources["failed"].items():
+            self.note(f"a query was answered without worker {name}: {why}")
+        for name in sources["pending"]:
+            self.note(f"a query was answered without worker {name}: not done after {self.options['timeout_s']:g} s")
 
     def export_state(self, entity_id: str) -> Snapshot:
         entity = self._entities.get(entity_id)
