@@ -70,7 +70,7 @@ def show(run: str | None, directory: Path, as_json: bool) -> None:
     summary = summarize(store, found.run_id, found.summary.get("llm"), found.summary.get("judge"))
     click.echo(summary_text(found, summary))
     settings = "  ".join(f"{name} {value}" for name, value in found.settings.items() if value)
-    click.echo(safe(f"\nsettings  {settings}"))
+    click.echo("\n" + safe(f"settings  {settings}"))
     rows = []
     for case in store.cases(found.run_id):
         trouble = f"{case.error.step}: {case.error.message}" if case.error else "; ".join(case.findings)
