@@ -33,6 +33,8 @@ COMMANDS = {
     "probe": ("probe", "Ask failed questions again with one thing changed."),
     "calibrate": ("calibrate", "Plant known faults and measure how often diagnosis is right."),
     "export": ("export", "Write a run as JSON, Markdown, HTML, CSV or JUnit."),
+    "ingest": ("ingest", "Take notes or a repository into the built-in memory."),
+    "ask": ("ask", "Ask the built-in memory about what was ingested."),
     "datasets": ("datasets", "List datasets, check a file."),
     "adapters": ("adapters", "List memory systems, show one's options."),
 }
