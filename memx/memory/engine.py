@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
-from memx.errors import MemxError, UsageError
+from memx.errors import UsageError
 from memx.memory import features, ranking
 from memx.memory.dense import DenseIndex
 from memx.memory.embedding import Embedder
@@ -17,8 +17,8 @@ from memx.memory.lexical import Bm25Index
 from memx.memory.query import Indexes, Query
 from memx.memory.ranking import Weights
 from memx.memory.rows import Memory, RowStore
-from memx.memory.scheduler import LASTING, Sources, collect
-from memx.memory.workers import WORKERS
+from memx.memory.scheduler import Sources, collect
+from memx.memory.workers import WORKERS, Ranking, Worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class MemoryEngine:
         workers = [WORKERS[name]() for name in MODES[self.mode].workers]
         sources = collect(workers, asked, max(CANDIDATES, limit), self.timeout_s)
         collected = time.perf_counter()
-        semantic = _semantic_available(asked, sources)
+        semantic = _semantic_available(asked, sources, self.timeout_s)
         ordered, signals, ranking_notes = self._order(asked, sources, limit)
         ended = time.perf_counter()
         memories = self.rows.at([position for position, _ in ordered])
@@ -225,15 +225,22 @@ class MemoryEngine:
         return order, signals, {}
 
 
-def _semantic_available(query: Query, sources: Sources) -> bool:
+class _Vector(Worker):
+    """Embeds the query where no worker of the mode did: facts carry their cosine all the same."""
+
+    name = "vector"
+
+    def search(self, query: Query, limit: int) -> Ranking:
+        query.vector  # noqa: B018
+        return []
+
+
+def _semantic_available(query: Query, sources: Sources, timeout_s: float) -> bool:
     """Whether the query's vector came; without it the query goes on, its cosines read as zero."""
-    if not sources.failed and not sources.pending:
-        try:
-            return not query.indexes.embedded or len(query.vector) > 0
-        except LASTING:
-            raise
-        except MemxError:
-            pass
+    if sources.pending:
+        query.wait_for_nobody()
+    elif not sources.failed and not query.has_vector:
+        collect([_Vector()], query, 0, timeout_s)
     return not query.drop_semantic()
 
 

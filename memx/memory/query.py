@@ -132,12 +132,22 @@ class Query:
         found: list[float] = (self.indexes.dense.rows(positions) @ self.vector).tolist()
         return found
 
+    @property
+    def has_vector(self) -> bool:
+        """The query's vector has come, or is not needed."""
+        vector = self._known.get("vector")
+        return not self.indexes.embedded or not (vector is None or isinstance(vector, MemxError))
+
+    def wait_for_nobody(self) -> None:
+        """Compute anew what a worker that is late has begun to compute."""
+        with self._guard:
+            self._locks = {}
+
     def drop_semantic(self) -> bool:
         """Go on without the query's vector if it has not come; True when it has not."""
         import numpy as np
 
-        vector = self._known.get("vector")
-        if not self.indexes.embedded or not (vector is None or isinstance(vector, MemxError)):
+        if self.has_vector:
             return False
         self._known["semantic"] = np.zeros(len(self.indexes.dense), dtype=np.float32)
         return True
