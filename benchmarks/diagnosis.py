@@ -12,6 +12,7 @@ import time
 
 from benchmarks.conflicts import FAIL, diagnoser_of
 from benchmarks.data import shared_data
+from benchmarks.phrasing import PHRASINGS, Rephrased
 from memx.adapters.datasets.locomo import Locomo
 from memx.diagnose.calibrate import calibrate
 from memx.diagnose.faults import without_provenance
@@ -30,8 +31,11 @@ def main() -> None:
     options.add_argument("--faults", type=int, default=800, help="per seed and store")
     options.add_argument("--stores", nargs="*", type=StoreKind, default=list(StoreKind), help="none: the time alone")
     options.add_argument("--provenance", choices=["yes", "no"], help="with or without alone")
+    options.add_argument("--phrasing", choices=list(PHRASINGS), help="extracted facts in other words, by rule")
     arguments = options.parse_args()
-    dataset = Locomo.load(shared_data() / "data" / "locomo10.json")
+    dataset = Rephrased.load(shared_data() / "data" / "locomo10.json")
+    assert isinstance(dataset, Rephrased)
+    dataset.phrasing = arguments.phrasing or ""
     ids = [case.case_id for case in dataset.cases()]
     part = ids[:5] if arguments.chosen_on else ids[5:]
     print(f"{', '.join(part)}; seeds {SEEDS}")

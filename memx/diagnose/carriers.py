@@ -16,25 +16,24 @@ from typing import TYPE_CHECKING, Any
 from memx.diagnose.contract import Embed, History
 from memx.diagnose.details import COPY, Held, held, overlap
 from memx.diagnose.lexicon import Lexicon, Read, turn_text
+from memx.diagnose.links import Link, TurnLinks
 from memx.diagnose.pieces import Piece
 from memx.model import Case, DecidedBy, Fact
 
 if TYPE_CHECKING:
     import numpy as np
 
-# Chosen on LoCoMo conversations 0-4 with their extracted facts; reported on 5-9 by benchmarks/diagnosis.py.
-_PREVIOUS = 0.3  # weight of words that a fact shares with the turn before the one it is compared with
-_OTHER_SPEAKER = 0.7  # factor when a fact does not name the turn's speaker
+# Chosen on LoCoMo conversations 1-5 with their extracted facts; reported on 6-10 by benchmarks/diagnosis.py.
+_ODDS_OF_ASKED = 2.5  # log-odds that a fact comes from a turn gain by holding all of the question's words
+_ODDS_OF_DETAIL = 1.5  # and by holding all of the asked detail instead of none
+_LEAST_ODDS = -1.75  # where nothing comes nearer: one in seven
+_LOST_ODDS = 0.0  # the same for a fact that lost the detail: what else tells that it is about this turn?
+_SURE_ODDS = 3.0  # a fact this sure carries the turn beside any other
+_BEHIND = 1.0  # a fact less sure than that carries it only this little behind the best one
+_OUTWEIGHS = 3.0  # a fact that lost the detail decides when it leads by this much the facts that hold it
+_AS_GOOD = -0.1  # lead from which a fact may come from a turn as well as from the best one
 _ALL_BUT = 0.9  # score from which a fact is a turn's text, as good as word for word
-_STRONG = 0.5  # score at which a fact is from the turn whatever of it matters
-_LEAST = 0.25  # score below which a fact is said to come from no turn
-_BEST = 0.97  # share of a fact's best score at which a turn is its best
-_TIE = 0.85  # share of a fact's best score at which another turn is as good
-_NEAR = 0.6  # the same, for a fact that holds the asked detail, or most of what of the turn matters
-_ABOUT = 0.2  # least weighted share of what of the turn matters that a fact from it has
-_HALF_ABOUT = 0.5
-_MOSTLY_ABOUT = 0.8
-_FROM_TURN = 0.8  # share of a long fact's turn that must stand in it
+_LOOSE = 0.5  # score below which wording links a fact to no turn for certain
 _VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
 _SAME_MEANING = 0.7  # cosine of a paraphrase
 
@@ -61,16 +60,6 @@ class Carriage:
 
 
 @dataclass(slots=True)
-class _Link:
-    """A fact that may come from a turn: how strongly by its wording, against the best turn for it."""
-
-    fact: Fact
-    score: float
-    ratio: float
-    whole: bool = False
-
-
-@dataclass(slots=True)
 class FactIndex:
     """The facts of a store, linked to the turns they came from.
 
@@ -87,7 +76,7 @@ class FactIndex:
     unsourced: tuple[Fact, ...]
     facts: tuple[Fact, ...]
     by_term: Mapping[str, list[int]]
-    by_text: dict[str, list[_Link]] = field(default_factory=dict)
+    by_text: dict[str, list[tuple[Fact, Link]]] = field(default_factory=dict)
     sessions: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -100,26 +89,7 @@ class Ladder:
         self._session_of = case.session_of()
         self.lexicon = lexicon = Lexicon(self._turns.values())
         self._reads = {turn_id: lexicon.read(turn_text(turn)) for turn_id, turn in self._turns.items()}
-        self._speakers = {turn_id: lexicon.read(turn.speaker).terms for turn_id, turn in self._turns.items()}
-        self._previous: dict[str, Read | None] = {}
-        for session in case.sessions:
-            before: Read | None = None
-            for turn in session.turns:
-                self._previous[turn.turn_id] = before
-                before = self._reads[turn.turn_id]
-        # Each word: the turns that have it, themselves or in the turn before.
-        self._postings: dict[str, list[tuple[str, bool]]] = defaultdict(list)
-        # Each text that is a turn word for word, with or without the speaker's name.
-        self._same: dict[str, list[str]] = defaultdict(list)
-        for turn_id, read in self._reads.items():
-            previous = self._previous[turn_id]
-            for one in read.terms | (previous.terms if previous else frozenset()):
-                self._postings[one].append((turn_id, one in read.terms))
-            speaker = lexicon.read(self._turns[turn_id].speaker).plain
-            for plain in {read.plain, f"{speaker} {read.plain}"} - {""}:
-                self._same[plain].append(turn_id)
-        self._weights = {turn_id: lexicon.weight(read.terms) for turn_id, read in self._reads.items()}
-        self._links: dict[tuple[str | None, str], list[tuple[str, float, float]]] = {}
+        self._links = TurnLinks(case, lexicon, self._reads)
         self._vectors: dict[str, np.ndarray[Any, Any]] = {}
 
     def index(self, facts: Iterable[Fact], sessions: Mapping[str, str] | None = None) -> FactIndex:
@@ -143,8 +113,8 @@ class Ladder:
                 by_term[one].append(position)
         index = FactIndex(by_turn, tuple(unsourced), facts, by_term, sessions=sessions)
         for fact in unsourced:
-            for turn_id, score, ratio in self._turns_of(fact, sessions.get(fact.fact_id)):
-                index.by_text.setdefault(turn_id, []).append(_Link(fact, score, ratio))
+            for link in self._links.of(fact.content, sessions.get(fact.fact_id)):
+                index.by_text.setdefault(link.turn_id, []).append((fact, link))
         return index
 
     def carriage(self, piece: Piece, index: FactIndex) -> Carriage:
@@ -189,7 +159,7 @@ class Ladder:
         named = [one for one in fact.source_turn_ids if one in self._turns]
         if named:
             return piece.turn_id in named
-        return any(turn_id == piece.turn_id and ratio >= _TIE for turn_id, _, ratio in self._turns_of(fact))
+        return any(link.turn_id == piece.turn_id and link.lead >= _AS_GOOD for link in self._links.of(fact.content))
 
     def keeps(self, piece: Piece, fact: Fact) -> bool:
         """True when a fact comes from the piece's turn and has lost nothing that a paraphrase does not explain."""
@@ -203,43 +173,46 @@ class Ladder:
 
     def support(self, fact: Fact) -> float:
         """How far the conversation says what a fact says, 0..1: 1 for a turn stored word for word."""
-        return max((score for _, score, _ in self._turns_of(fact)), default=0.0)
+        return max((link.score for link in self._links.of(fact.content)), default=0.0)
 
     def says_so(self, fact: Fact) -> bool:
         """True when the conversation says what a fact says: one of the turns it names does, or it all but is a turn."""
-        links = self._turns_of(fact)
+        links = self._links.of(fact.content)
         named = {one for one in fact.source_turn_ids if one in self._turns}
         if named:
-            return any(turn_id in named for turn_id, _, _ in links)
-        return any(score >= _ALL_BUT for _, score, _ in links)
+            return any(link.turn_id in named for link in links)
+        return any(link.score >= _ALL_BUT for link in links)
 
     # ------------------------------------------------------------------------------------------------------- rungs
 
     def _by_text(self, piece: Piece, index: FactIndex) -> Carriage:
-        """Facts whose words are the turn's more than any other turn's; where none of them holds the detail, facts that
-        are nearer to another turn and say what matters here all the same."""
-        own: list[Fact] = []
-        near: list[Fact] = []
-        focus = piece.detail.focus
-        weight = self.lexicon.weight(focus)
-        for link in index.by_text.get(piece.turn_id, ()):
-            about = self.lexicon.weight(focus & self.lexicon.read(link.fact.content).terms) / weight if weight else 1.0
-            if link.ratio >= _TIE and (about >= _ABOUT or link.score >= _STRONG):
-                (own if link.ratio >= _BEST else near).append(link.fact)
-            elif link.ratio >= _NEAR:
-                holds = held(piece.detail, link.fact.content, self.lexicon)
-                full = not piece.detail.empty and holds.share >= 0.99
-                if about >= (_HALF_ABOUT if full else _MOSTLY_ABOUT):
-                    near.append(link.fact)
-        found = self._sort(piece, own, self._text_rung(own, index))
-        if found.carriers and (found.share >= 0.99 or not near):
-            return found
-        more = self._sort(piece, near, self._text_rung(near, index))
-        # A fact that is the turn's own and lost the detail outweighs neighbours, unless one of them states the detail.
-        stated = not piece.detail.empty and more.share >= 0.99
-        if not more.carriers or (found.lost and not stated) or (found.carriers and more.share <= found.share):
-            return found
-        return Carriage(more.carriers, found.lost, more.decided_by, more.share)
+        """Facts whose words are the turn's rather than any other turn's, the more so the more they say of what is
+        asked; and facts of which the same holds, but for a lost detail."""
+        carrying: list[tuple[float, Fact]] = []
+        lost: list[tuple[float, Fact]] = []
+        for fact, link in index.by_text.get(piece.turn_id, ()):
+            read = self.lexicon.read(fact.content)
+            odds = link.odds + _ODDS_OF_ASKED * overlap(read, piece.detail.asked, self.lexicon)
+            holds = held(piece.detail, fact.content, self.lexicon)
+            if holds.lost:
+                lost.append((odds, fact))
+            else:
+                share = self._about(piece, read) if piece.detail.empty else holds.share
+                carrying.append((odds + _ODDS_OF_DETAIL * (share - 0.5), fact))
+        best = max((odds for odds, _ in carrying), default=_LEAST_ODDS)
+        least = max(_LEAST_ODDS, min(best - _BEHIND, _SURE_ODDS))
+        own = [fact for odds, fact in carrying if odds >= least]
+        gone = [fact for odds, fact in lost if odds >= _LOST_ODDS]
+        if own and max((odds for odds, _ in lost), default=best) - best < _OUTWEIGHS:
+            found = self._sort(piece, own, self._text_rung(own, index))
+            if found.carriers:
+                return found
+        return self._sort(piece, gone or own, self._text_rung([*own, *gone], index))
+
+    def _about(self, piece: Piece, read: Read) -> float:
+        """The weighted share of what of the turn matters that a text has, 0..1."""
+        whole = self.lexicon.weight(piece.detail.focus)
+        return self.lexicon.weight(piece.detail.focus & read.terms) / whole if whole else 0.5
 
     @staticmethod
     def _text_rung(facts: Sequence[Fact], index: FactIndex) -> DecidedBy:
@@ -250,11 +223,7 @@ class Ladder:
     def _by_meaning(self, piece: Piece, index: FactIndex) -> Carriage:
         """Facts that no wording links to a turn, compared by the cosine of their embeddings."""
         assert self._embed is not None and piece.turn is not None
-        loose = [
-            fact
-            for fact in index.unsourced
-            if fact.content.strip() and not any(score >= 0.5 for _, score, _ in self._turns_of(fact))
-        ]
+        loose = [fact for fact in index.unsourced if fact.content.strip() and self.support(fact) < _LOOSE]
         if not loose:
             return Carriage((), (), DecidedBy.TEXT)
         says = f"{piece.turn.speaker}: {piece.text}"
@@ -325,7 +294,7 @@ class Ladder:
         told = read.terms - self.lexicon.speakers
         if not fact.content.strip() or piece.turn is None or read.plain == piece.detail.said.plain:
             return False
-        previous = self._previous.get(piece.turn_id)
+        previous = self._links.previous.get(piece.turn_id)
         near = piece.detail.said.terms | (previous.terms if previous else frozenset())
         return bool(piece.detail.said.terms - self.lexicon.speakers) and not told & near
 
@@ -333,48 +302,6 @@ class Ladder:
         """True for a copy of the turn that says the opposite."""
         read, said = self.lexicon.read(fact.content), piece.detail.said
         return read.negated != said.negated and overlap(read, said, self.lexicon) >= 0.9
-
-    def _turns_of(self, fact: Fact, session: str | None = None) -> list[tuple[str, float, float]]:
-        """The turns a fact may come from by its wording: (turn id, score 0..1, score over the best turn's)."""
-        key = session, fact.content
-        found = self._links.get(key)
-        if found is None:
-            found = self._links[key] = self._link(fact, session)
-        return found
-
-    def _link(self, fact: Fact, session: str | None) -> list[tuple[str, float, float]]:
-        read = self.lexicon.read(fact.content)
-        same = [one for one in self._same.get(read.plain, ()) if not session or self._session_of[one] == session]
-        if same:
-            return [(turn_id, 1.0, 1.0) for turn_id in same]
-        told = read.terms - self.lexicon.speakers
-        whole = self.lexicon.weight(told)
-        if not whole:
-            return []
-        shared: dict[str, float] = defaultdict(float)
-        context: dict[str, float] = defaultdict(float)
-        for one in sorted(told):
-            weight = self.lexicon.weight(frozenset({one}))
-            for turn_id, own in self._postings.get(one, ()):
-                (shared if own else context)[turn_id] += weight
-        scores: dict[str, float] = {}
-        for turn_id, weight in shared.items():
-            if session and self._session_of[turn_id] != session:
-                continue
-            of_fact = min(1.0, (weight + _PREVIOUS * context.get(turn_id, 0.0)) / whole)
-            of_turn = min(1.0, weight / self._weights[turn_id])
-            score = of_fact**0.8 * of_turn**0.2
-            if of_turn >= _FROM_TURN and len(self._reads[turn_id].terms) > 2:
-                score = max(score, of_turn)
-            if not self._speakers[turn_id] & read.terms and read.plain != self._reads[turn_id].plain:
-                score *= _OTHER_SPEAKER
-            scores[turn_id] = score
-        best = max(scores.values(), default=0.0)
-        return [
-            (turn_id, score, score / best)
-            for turn_id, score in scores.items()
-            if score >= _LEAST and score >= _NEAR * best
-        ]
 
     # ---------------------------------------------------------------------------------------------------- embedding
 

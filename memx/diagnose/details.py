@@ -36,6 +36,7 @@ class Detail:
         dates: dates of the gold that the turn names.
         date_words: the turn's own words for them ("weekend", "friday").
         said: the turn's own text, read.
+        asked: the question, read.
         at: when it was said, which relative dates are read against.
     """
 
@@ -45,6 +46,7 @@ class Detail:
     date_words: frozenset[str]
     focus: frozenset[str]
     said: Read
+    asked: Read
     at: datetime | None
 
     @property
@@ -84,7 +86,7 @@ def detail_of(
     told = " ".join(other.text for other in spoken if any(meet(date, other) for date in dates))
     focus = (answer.terms | asked.terms | lexicon.read(hint).terms) & said.terms - lexicon.speakers
     values = terms & (said.values | answer.values)
-    return Detail(terms, values, dates, lexicon.read(told).terms - _STEPS, focus, said, at)
+    return Detail(terms, values, dates, lexicon.read(told).terms - _STEPS, focus, said, asked, at)
 
 
 def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None = None) -> Held:

@@ -125,6 +125,9 @@ class Rivals:
         """Facts with the carrier's words but for the asked detail, and other words in its place."""
         detail, mine = piece.detail, self._lexicon.read(carrier.content)
         frame = mine.terms - detail.terms - self._lexicon.speakers
+        if detail.dates:
+            at = detail.at
+            frame -= self._lexicon.read(" ".join(date.text for date in dates_in(carrier.content, at))).terms
         if not frame:
             return []
         sure = len(frame) >= _FRAME_WORDS and self._lexicon.weight(frame) >= _FRAME_RARITY * self._lexicon.rarest
