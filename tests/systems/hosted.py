@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from memx.adapters.conformance import check_adapter
 from memx.adapters.contract import MemoryAdapter
 from memx.cli.main import run_command
 from memx.engine.store.reader import Store
@@ -119,6 +120,12 @@ def _told(act: Callable[[], Any], words: str) -> str:
 def ask(adapter: MemoryAdapter, entity: str = "case-1", top_k: int = 10, text: str = "Where does Lena live?") -> Any:
     """The result of a query."""
     return adapter.query(text, entity, top_k)
+
+
+def check_conformance(make: Callable[[], MemoryAdapter]) -> None:
+    """Nothing that the conformance kit demands is failed."""
+    report = check_adapter(make)
+    assert report.failed == (), [(result.name, result.why) for result in report.results if result.name in report.failed]
 
 
 def check_options(adapter: type[MemoryAdapter], *, key: str, needed: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,14 @@ from memx.model import FactStatus, Session, Turn
 from tests.systems.doubles.atomicmemory import AtomicMemoryDouble
 from tests.systems.doubles.server import KEY
 from tests.systems.hosted import (
+    JUNE,
+    MARCH,
     NEW,
     OLD,
     PET,
     ask,
     by_turn,
+    check_conformance,
     check_faults,
     check_options,
     filled,
@@ -46,8 +49,9 @@ def test_speakers_times_and_turn_ids_reach_the_core_and_come_back(double: Atomic
     facts = by_turn(filled(atomicmemory(double)))
     sent = double.seen("POST", "/ingest")[1].body
     assert sent["conversation"] == "[2024-03-04 18:30] Lena: I have a dog called Łucja – 犬."
-    assert sent["source_url"] == "memx:turn/march%3A2" and sent["content_class"] == "redacted"
+    assert sent["source_url"] == "memx:turn/march%3A2?at=2024-03-04T18:30:00" and sent["content_class"] == "redacted"
     assert set(facts) == {OLD, PET, "march:3", NEW, "june:2"} and facts[NEW].metadata["importance"] == 0.5
+    assert facts[PET].created_at == MARCH and facts[NEW].created_at == JUNE
 
 
 @pytest.mark.parametrize("most_recent", [1000, 2])
@@ -123,6 +127,10 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: AtomicMemoryDo
             adapter.ingest_session(sessions(fault)[0])
     with pytest.raises(AdapterError, match="raw content is refused by policy"):
         atomicmemory(double, content_class="raw").ingest_session(sessions("raw")[0])
+
+
+def test_the_conformance_kit_passes(double: AtomicMemoryDouble) -> None:
+    check_conformance(partial(atomicmemory, double))
 
 
 def test_options_are_checked_and_a_key_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from tests.systems.hosted import (
     PET,
     ask,
     by_turn,
+    check_conformance,
     check_faults,
     check_options,
     filled,
@@ -156,6 +157,11 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: HindsightDoubl
         gone = hindsight(double, base_url="http://127.0.0.1:9")
         without_pauses(gone)
         gone.describe()
+
+
+def test_the_conformance_kit_passes(double: HindsightDouble) -> None:
+    double.polls = 0
+    check_conformance(partial(hindsight, double))
 
 
 def test_options_are_checked_and_a_key_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

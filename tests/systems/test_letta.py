@@ -19,6 +19,7 @@ from tests.systems.hosted import (
     PET,
     ask,
     by_turn,
+    check_conformance,
     check_faults,
     check_options,
     filled,
@@ -112,6 +113,11 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: LettaDouble) -
         with pytest.raises(AdapterError, match=r"failed inside.*stored so far: 0 of 3 turns"):
             adapter.ingest_session(sessions(fault)[0])
     assert len(adapter.export_state("late").facts) == 1
+
+
+def test_the_conformance_kit_passes(double: LettaDouble) -> None:
+    double.polls = 0
+    check_conformance(partial(letta, double))
 
 
 def test_options_are_checked_and_a_server_of_ones_own_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tests.systems.hosted import (
     PET,
     ask,
     by_turn,
+    check_conformance,
     check_faults,
     check_options,
     filled,
@@ -129,6 +130,11 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: SupermemoryDou
         adapter.ingest_session(sessions("again")[0])
     assert pauses[0] == 7
     assert len(filled(adapter, "again").facts) == 5
+
+
+def test_the_conformance_kit_passes(double: SupermemoryDouble) -> None:
+    double.polls = 0
+    check_conformance(partial(supermemory, double))
 
 
 def test_options_are_checked(double: SupermemoryDouble, monkeypatch: pytest.MonkeyPatch) -> None:

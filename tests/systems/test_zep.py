@@ -19,6 +19,7 @@ from tests.systems.hosted import (
     PET,
     ask,
     by_turn,
+    check_conformance,
     check_faults,
     check_options,
     filled,
@@ -127,6 +128,11 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: ZepDouble) -> 
     without_pauses(hung)
     with pytest.raises(AdapterTimeoutError, match="create thread failed"):
         hung.ingest_session(sessions("hung")[0])
+
+
+def test_the_conformance_kit_passes(double: ZepDouble) -> None:
+    double.polls = 0
+    check_conformance(partial(zep, double))
 
 
 def test_options_are_checked(double: ZepDouble, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
@@ -12,7 +13,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import replaced, said, said_at
+from memx.adapters.provenance import parse_time, replaced, said, said_at
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
 
 _PAGE = 100
@@ -99,7 +100,7 @@ class AtomicMemory(MemoryAdapter):
             # The API has no field for a turn's time or speaker, so both stand in the text.
             "content": f"[{at.isoformat(sep=' ', timespec='minutes')}] {said(turn)}" if at else said(turn),
             "scope": {"user": session.entity_id},
-            "provenance": {"source": _SOURCE, "source_url": f"{_TURN}{quote(turn.turn_id, safe='')}"},
+            "provenance": {"source": _SOURCE, "source_url": _address(turn.turn_id, at)},
             "content_class": self.options["content_class"],
         }
 
@@ -178,12 +179,13 @@ class AtomicMemory(MemoryAdapter):
         return self.calls.read("read audit trail", lambda: getattr(self._handle.audit, what)(*where, **given))
 
     def _listed(self, entity_id: str) -> list[Any]:
-        from atomicmemory.providers.atomicmemory.handle import UserScope
+        scopes = load_package(self.name, "atomicmemory.providers.atomicmemory.handle", "atomicmemory")
+        user = scopes.UserScope(user_id=entity_id)
 
         def page(offset: int) -> Page[Any]:
             found = self.calls.read(
                 "list memories",
-                lambda: self._handle.list(UserScope(user_id=entity_id), {"limit": _PAGE, "offset": offset}),
+                lambda: self._handle.list(user, {"limit": _PAGE, "offset": offset}),
             )
             return Page(found.memories, None if found.cursor is None else int(found.cursor))
 
@@ -197,11 +199,22 @@ class AtomicMemory(MemoryAdapter):
         self._users.pop(entity_id, None)
 
 
+def _address(turn_id: str, at: datetime | None) -> str:
+    """A turn's id and time as an address, the one field of a memory that keeps what it is given."""
+    return f"{_TURN}{quote(turn_id, safe='')}" + (f"?at={quote(at.isoformat(), safe=':')}" if at else "")
+
+
+def _told(source_url: str | None) -> tuple[str, str]:
+    """Turn id and time of an address; empty where it is none of ours."""
+    if not source_url or not source_url.startswith(_TURN):
+        return "", ""
+    turn_id, _, at = source_url.removeprefix(_TURN).partition("?at=")
+    return unquote(turn_id), unquote(at)
+
+
 def _turns(user: _User, memory_id: str, source_url: str | None) -> tuple[str, ...]:
-    known = user.turns.get(memory_id, ())
-    if not known and source_url and source_url.startswith(_TURN):
-        return (unquote(source_url.removeprefix(_TURN)),)
-    return known
+    turn_id = _told(source_url)[0]
+    return user.turns.get(memory_id) or ((turn_id,) if turn_id else ())
 
 
 def _history(row: Any, versions: Iterable[Any]) -> list[dict[str, Any]]:
@@ -217,7 +230,7 @@ def _fact(user: _User, row: Any, history: list[dict[str, Any]]) -> Fact:
         row.id,
         row.content,
         source_turn_ids=_turns(user, row.id, row.source_url),
-        created_at=row.created_at,
+        created_at=parse_time(_told(row.source_url)[1]) or row.created_at,
         metadata={**(row.metadata or {}), **{name: value for name, value in shown.items() if value is not None}},
     )
 

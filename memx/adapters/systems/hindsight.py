@@ -175,7 +175,7 @@ class Hindsight(MemoryAdapter):
 
     def export_state(self, entity_id: str) -> Snapshot:
         rows = [*self._listed(entity_id, None), *self._listed(entity_id, "invalidated")]
-        turns = {row.id: (row.document_id,) for row in rows if row.document_id}
+        turns: dict[str, tuple[str, ...]] = {row.id: (row.document_id,) for row in rows if row.document_id}
         for row in rows:
             if row.id not in turns:
                 drawn = (turn for source in row.source_memory_ids or () for turn in turns.get(source, ()))

@@ -214,12 +214,12 @@ class Memobase(MemoryAdapter):
     def _find(self, entity_id: str) -> _User | None:
         """The user of an entity, of this process or an earlier one; None where there is none."""
         if entity_id not in self._users:
-            from memobase.error import ServerError
+            refusal = load_package(self.name, "memobase.error", "memobase").ServerError
 
             def look() -> bool:
                 try:
                     self._client.get_user(_user_id(entity_id))
-                except ServerError as error:
+                except refusal as error:
                     if "not found" in str(error).lower():
                         return False
                     raise

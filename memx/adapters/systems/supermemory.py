@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import carried, parse_time, replaced, said, said_at, sources, with_zone
+from memx.adapters.provenance import SAID_AT, carried, parse_time, replaced, said, said_at, sources, with_zone
 from memx.errors import AdapterError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
 
@@ -132,7 +132,7 @@ class Supermemory(MemoryAdapter):
     # --------------------------------------------------------------------------------------------------------- reading
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        found = self.calls.read(
+        found = self._read(
             "search",
             lambda: self._client.search(
                 entity_id,
@@ -143,38 +143,39 @@ class Supermemory(MemoryAdapter):
                 rerank=self.options["rerank"],
             ),
         )
-        return QueryResult(
-            tuple(_retrieved(result) for result in found.results[:top_k]), declared={"search_ms": found.search_time}
-        )
+        if found is None:
+            return QueryResult(())
+        facts = tuple(_retrieved(result) for result in found.results[:top_k])
+        return QueryResult(facts, declared={"search_ms": found.search_time})
 
     def export_state(self, entity_id: str) -> Snapshot:
         mode = self.options["search_mode"]
-        turn_of = {document.id: sources(document.metadata) for document in self._listed(entity_id, "documents")}
+        sent = {document.id: document.metadata or {} for document in self._listed(entity_id, "documents")}
         facts: list[Fact] = []
         if mode != "chunks":
             facts += self._memories(entity_id)
         if mode != "memories":
-            facts += [_chunk(row, turn_of.get(row.document_id, ())) for row in self._listed(entity_id, "chunks")]
+            facts += [_chunk(row, sent.get(row.document_id, {})) for row in self._listed(entity_id, "chunks")]
         return Snapshot(entity_id, tuple(facts))
 
     def _memories(self, entity_id: str) -> list[Fact]:
         rows = {row.id: row for row in self._listed(entity_id, "memories")}
-        turns = {row_id: sources(row.metadata) for row_id, row in rows.items()}
+        metadata: dict[str, Mapping[str, Any]] = {row_id: row.metadata or {} for row_id, row in rows.items()}
         replaced_by: dict[str, str] = {}
         for row in list(rows.values()):
-            if row.version <= 1 and turns[row.id]:
+            if row.version <= 1 and sources(metadata[row.id]):
                 continue
             included = self._included(entity_id, row.id)
             document = getattr(included, "document", None)
-            if not turns[row.id] and document is not None:
-                turns[row.id] = sources(document.metadata)
+            if not sources(metadata[row.id]) and document is not None:
+                metadata[row.id] = {**(document.metadata or {}), **metadata[row.id]}
             related = getattr(included, "related", None)
             for parent in (related.parents if related is not None else None) or ():
                 if parent.relation == "updates":
                     rows.setdefault(parent.id, parent)
-                    turns.setdefault(parent.id, sources(parent.metadata))
+                    metadata.setdefault(parent.id, parent.metadata or {})
                     replaced_by[parent.id] = row.id
-        facts = [_memory(row, turns[row_id], row_id in replaced_by) for row_id, row in rows.items()]
+        facts = [_memory(row, metadata[row_id], row_id in replaced_by) for row_id, row in rows.items()]
         return replaced(facts, replaced_by)
 
     def _included(self, entity_id: str, memory_id: str) -> Any:
@@ -189,23 +190,11 @@ class Supermemory(MemoryAdapter):
         include = {"forgotten": True} if what == "memories" else None
 
         def fetch(number: int) -> Any:
-            try:
-                return self._client.list(
-                    entity_id,
-                    what,
-                    page=number,
-                    limit=_MOST,
-                    sort="createdAt",
-                    order="asc",
-                    **({"include": include} if include else {}),
-                )
-            except Exception as error:
-                if getattr(error, "status_code", None) == 404:
-                    return None
-                raise
+            more = {"include": include} if include else {}
+            return self._client.list(entity_id, what, page=number, limit=_MOST, sort="createdAt", order="asc", **more)
 
         def page(number: int) -> Page[Any]:
-            found = self.calls.read(f"list {what}", lambda: fetch(number))
+            found = self._read(f"list {what}", lambda: fetch(number))
             if found is None:
                 return Page([])
             told = found.pagination
@@ -213,6 +202,19 @@ class Supermemory(MemoryAdapter):
             return Page(getattr(found, what) or [], None if last else number + 1, int(told.total_items))
 
         return list(pages(self.name, what, page, key=lambda row: row.id, first=1))
+
+    def _read(self, step: str, work: Callable[[], Any]) -> Any:
+        """The result of a read; None where the namespace does not exist."""
+
+        def made() -> Any:
+            try:
+                return work()
+            except Exception as error:
+                if getattr(error, "status_code", None) == 404:
+                    return None
+                raise
+
+        return self.calls.read(step, made)
 
     def reset(self, entity_id: str) -> None:
         """Delete the namespace with everything in it."""
@@ -248,28 +250,28 @@ def _document_id(turn_id: str) -> str:
     return safe if safe == turn_id else f"{safe}-{hashlib.sha256(turn_id.encode()).hexdigest()[:8]}"
 
 
-def _memory(row: Any, turns: tuple[str, ...], superseded: bool) -> Fact:
+def _memory(row: Any, sent: Mapping[str, Any], superseded: bool) -> Fact:
     """A listed memory, or an older version of which only its successor tells."""
     forgotten, latest = getattr(row, "is_forgotten", False), getattr(row, "is_latest", False)
     if superseded or not (latest or forgotten):
         status = FactStatus.SUPERSEDED
     else:
         status = FactStatus.INVALIDATED if forgotten else FactStatus.ACTIVE
-    made = parse_time(getattr(row.system, "created_at", None) or row.system.updated_at)
     shown = {name: getattr(row, name, None) for name in ("version", "is_static", "is_inference", "is_forgotten")}
-    metadata = {**(row.metadata or {}), "kind": "memory", **{k: v for k, v in shown.items() if v is not None}}
-    at = parse_time((row.metadata or {}).get("said_at")) or made
-    return Fact(row.id, row.memory, status, source_turn_ids=turns, created_at=at, metadata=metadata)
+    metadata = {**sent, "kind": "memory", **{name: value for name, value in shown.items() if value is not None}}
+    made = getattr(row.system, "created_at", None) or row.system.updated_at
+    at = parse_time(sent.get(SAID_AT) or made)
+    return Fact(row.id, row.memory, status, source_turn_ids=sources(sent), created_at=at, metadata=metadata)
 
 
-def _chunk(row: Any, turns: tuple[str, ...]) -> Fact:
-    metadata = {**(row.metadata or {}), "kind": "chunk", "document_id": row.document_id, "position": row.position}
+def _chunk(row: Any, sent: Mapping[str, Any]) -> Fact:
+    sent = {**sent, **(row.metadata or {})}
     return Fact(
         row.id,
         row.content,
-        source_turn_ids=sources(row.metadata) or turns,
-        created_at=parse_time(metadata.get("said_at") or row.system.created_at),
-        metadata=metadata,
+        source_turn_ids=sources(sent),
+        created_at=parse_time(sent.get(SAID_AT) or row.system.created_at),
+        metadata={**sent, "kind": "chunk", "document_id": row.document_id, "position": row.position},
     )
 
 

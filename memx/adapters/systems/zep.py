@@ -73,7 +73,6 @@ class Zep(MemoryAdapter):
         self._message = package.AddMessage
         self.calls = Calls(self.name, key="ZEP_API_KEY", where=url)
         self._users: dict[str, _User] = {}
-        # Zep answers a repeated idempotency key with its first answer, so a key must not outlive this instance.
         self._nonce = uuid.uuid4()
 
     def describe(self) -> Mapping[str, Any]:
@@ -176,6 +175,8 @@ class Zep(MemoryAdapter):
         return self._users[entity_id]
 
     def _key(self, session: Session, part: str) -> str:
+        """The idempotency key of one write. Zep answers a repeated key with its first answer, so a key must outlive
+        neither this instance nor a reset."""
         return str(uuid.uuid5(self._nonce, f"{session.entity_id}/{session.session_id}/{part}"))
 
     # ------------------------------------------------------------------------------------------------------- readiness
@@ -289,6 +290,7 @@ class Zep(MemoryAdapter):
             return
         result = self.calls.write("delete user", lambda: self._client.user.delete(user.user_uuid), "refused")
         del self._users[entity_id]
+        self._nonce = uuid.uuid4()
         if result.task is not None and result.task.uuid_:
             user.tasks = {result.task.uuid_: "(deletion)"}
             wait_until(self.name, lambda: "" if self._ended(user, result.task.uuid_) else "deletion is under way", 60)

@@ -98,8 +98,9 @@ class MemobaseDouble(Double):
                 if slot is None:
                     slot = {"id": stable_id("slot", next(self._numbers)), "attributes": attributes, "created_at": now}
                     user["slots"].append(slot)
-                slot |= {"content": claim.sentence, "updated_at": now}
-                delta = {"content": claim.sentence, "attributes": attributes}
-                data = {"profile_delta": [delta], "event_tip": f"{claim.sentence} ({message.get('created_at')})"}
+                content = f"{claim.sentence} [mentioned on {message.get('created_at')}]"
+                slot |= {"content": content, "updated_at": now}
+                delta = {"content": content, "attributes": attributes}
+                data = {"profile_delta": [delta], "event_tip": content}
                 event = {"id": stable_id("event", next(self._numbers)), "event_data": data}
                 user["events"].append({**event, "created_at": now, "updated_at": now})
