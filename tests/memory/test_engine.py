@@ -251,19 +251,20 @@ def test_embedder_that_fails_on_a_query_leaves_the_words(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_embedder_that_is_late_on_a_query_holds_up_nobody(mode: str) -> None:
     release = threading.Event()
+    waited: list[str] = []
 
     class LateOnQueries(HashedWords):
         def encode(self, texts: Sequence[str]) -> Any:
             if len(texts) == 1:
                 release.wait(20)
+                waited.extend(texts)
             return super().encode(texts)
 
     engine = MemoryEngine(LateOnQueries(), mode, timeout_s=0.2)
     engine.insert_batch(history())
     recall = engine.recall("Oslo marathon", 3)
-    assert not release.is_set() and not recall.diagnostics["semantic_available"]
+    assert not waited and not recall.diagnostics["semantic_available"]
     release.set()
-    assert recall.diagnostics["timings_ms"]["total"] < 10_000
     assert [hit.memory.memory_id for hit in recall.hits][:1] == (["m3"] if mode in ("bm25", "raw", "full") else [])
 
 
