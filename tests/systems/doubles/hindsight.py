@@ -17,10 +17,19 @@ from tests.systems.doubles.server import Call, Double, Refusal
 
 Row = dict[str, Any]
 _BANKS = "/v1/default/banks"
-_FEATURES = (
-    "observations mcp worker bank_config_api bank_llm_health file_upload_api document_export_api document_import_api "
-    "audit_log llm_trace store_document_text"
-).split()
+_FEATURES = [
+    "observations",
+    "mcp",
+    "worker",
+    "bank_config_api",
+    "bank_llm_health",
+    "file_upload_api",
+    "document_export_api",
+    "document_import_api",
+    "audit_log",
+    "llm_trace",
+    "store_document_text",
+]
 
 
 class _Bank:
