@@ -8,12 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from memx.text.gate import safe
 from memx.text.gate import shortened as shortened
 
 #: What a piece of text is, never how it looks: the look of each role is the stylesheet's.
 ROLES = ("text", "head", "label", "dim", "good", "bad", "warn", "key", "mark", "find", "cursor")
+
+#: Cells from which two texts stand beside each other: what a page has on a terminal of 100 columns.
+_BESIDE = 94
 
 _BREAK = re.compile(r"\s+|[^\s]+")
 
@@ -34,6 +38,23 @@ class Line:
     prefix: str = ""
     prefix_role: str = "label"
     key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two texts to compare: beside each other where there is room, else one above the other.
+
+    Attributes:
+        old, new: pieces of stored text with their roles, in order.
+    """
+
+    old: tuple[tuple[str, str], ...]
+    new: tuple[tuple[str, str], ...]
+
+    @property
+    def body(self) -> str:
+        """Both texts."""
+        return " ".join(text for text, _ in (*self.old, *self.new))
 
 
 #: One line as it is drawn: pieces of text with their roles.
@@ -66,8 +87,11 @@ def fit(text: str, width: int, right: bool = False) -> str:
     return padded + " " * (width - cells(padded))
 
 
-def draw(line: Line, width: int) -> Iterator[Drawn]:
-    """A paragraph wrapped to ``width`` cells."""
+def draw(line: Line | Pair, width: int) -> Iterator[Drawn]:
+    """A paragraph, or a pair of texts, wrapped to ``width`` cells."""
+    if isinstance(line, Pair):
+        yield from _draw_pair(line, width)
+        return
     prefix = safe(line.prefix)
     indent = min(cells(prefix), max(0, width - 10))
     if cells(prefix) > indent:
@@ -77,6 +101,40 @@ def draw(line: Line, width: int) -> Iterator[Drawn]:
         head = prefix if first else " " * indent
         first = False
         yield ((head, line.prefix_role), (piece, line.role)) if head else ((piece, line.role),)
+
+
+def _draw_pair(pair: Pair, width: int) -> Iterator[Drawn]:
+    if width < _BESIDE:
+        for label, pieces in (("old  ", pair.old), ("new  ", pair.new)):
+            head = f"    {label}"
+            for row in _wrap_pieces(pieces, max(1, width - len(head))):
+                yield ((head, "dim"), *row)
+                head = " " * len(head)
+        return
+    column = (width - 7) // 2
+    rows = zip_longest(_wrap_pieces(pair.old, column), _wrap_pieces(pair.new, column), fillvalue=())
+    yield (("    old".ljust(column + 4), "dim"), (" | ", "dim"), ("new", "dim"))
+    for left, right in rows:
+        pad = " " * (column - sum(cells(text) for text, _ in left))
+        yield (("    ", "text"), *left, (pad, "text"), (" | ", "dim"), *right)
+
+
+def _wrap_pieces(pieces: Iterable[tuple[str, str]], width: int) -> Iterator[Drawn]:
+    """Stored texts with roles, gated and broken at blanks; each blank becomes one space."""
+    row: list[tuple[str, str]] = []
+    used = 0
+    for text, role in pieces:
+        for word in safe(text, newlines=True).split():
+            parts = [word] if cells(word) <= width else list(_chunks(word, width, width))
+            for part in parts:
+                size = cells(part)
+                gap = 1 if row else 0
+                if used + gap + size > width and row:
+                    yield tuple(row)
+                    row, used, gap = [], 0, 0
+                row.append((f"{' ' * gap}{part}", role))
+                used += gap + size
+    yield tuple(row)
 
 
 def wrap(text: str, width: int) -> Iterator[str]:
@@ -149,7 +207,7 @@ def _cut(text: str, width: int) -> str:
     return "".join(kept)
 
 
-def plain(lines: Iterable[Line], width: int) -> str:
+def plain(lines: Iterable[Line | Pair], width: int) -> str:
     """The lines as plain text of at most ``width`` cells, ready to print."""
     drawn = (row for line in lines for row in draw(line, width))
     return "\n".join("".join(text for text, _ in row).rstrip() for row in drawn)

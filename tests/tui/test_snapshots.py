@@ -75,6 +75,12 @@ def test_tab(app: DebugApp, snap_compare: Any, key: str) -> None:
     assert snap_compare(app, run_before=_presses(keys), terminal_size=SIZES["80x24"])
 
 
+@pytest.mark.parametrize("size", ["120x36", "60x16"])
+def test_diff(app: DebugApp, snap_compare: Any, size: str) -> None:
+    keys = ["enter", *"/cause=ranked_below_k", "enter", "enter", "4", "z", "/", *"supersedes", "enter"]
+    assert snap_compare(app, run_before=_presses(keys), terminal_size=SIZES[size])
+
+
 def test_light_theme(app: DebugApp, snap_compare: Any) -> None:
     app.theme = "textual-light"
     assert snap_compare(app, run_before=_presses(["enter"]), terminal_size=SIZES["80x24"])

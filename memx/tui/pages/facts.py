@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 
 from memx.engine.record import Record
 from memx.model import Fact, NearMiss, Retrieved
-from memx.tui.document import Line, fit, shortened
+from memx.text.gate import safe
+from memx.tui.document import Line, Pair, fit, shortened
 
 _BAR = 8
+#: Texts with more words than this are compared as wholes.
+_MOST_WORDS = 800
 _EQUAL = 1e-9
 
 
@@ -52,8 +56,11 @@ def _retrieved(record: Record, rank: int, item: Retrieved, limit: int | None) ->
     return [*lines, Line()]
 
 
-def diff_page(record: Record, limit: int | None = None, everything: bool = False) -> list[Line]:
-    """What the ingest of the case did to the store: the facts that matter to the question, or all of them."""
+def diff_page(record: Record, limit: int | None = None, everything: bool = False) -> list[Line | Pair]:
+    """What the ingest of the case did to the store: the facts that matter to the question, or all of them.
+
+    The old and the new text of a fact that was changed, or that took another's place, stand beside each other.
+    """
     diff = record.diff
     counts = record.trace.diff
     added, removed, changed, unchanged = (
@@ -62,7 +69,7 @@ def diff_page(record: Record, limit: int | None = None, everything: bool = False
         else (len(diff.added), len(diff.removed), len(diff.changed), diff.unchanged)
     )
     total = f"ingest of {record.trace.case_id}: {added:,} added, {removed:,} removed, {changed:,} changed"
-    lines = [Line(f"{total}, {unchanged:,} left alone", "head"), Line()]
+    lines: list[Line | Pair] = [Line(f"{total}, {unchanged:,} left alone", "head"), Line()]
     matter = _that_matter(record)
     shown = [fact for fact in diff.added if everything or fact.fact_id in matter]
     pairs = [pair for pair in diff.changed if everything or pair[0].fact_id in matter or pair[1].fact_id in matter]
@@ -72,7 +79,8 @@ def diff_page(record: Record, limit: int | None = None, everything: bool = False
     for fact in gone:
         lines += _fact(record, "-", fact, limit, "bad")
     for fact in shown:
-        lines += _fact(record, "+", fact, limit, "good" if fact.active else "warn")
+        replaced = [record.facts[old] for old in fact.supersedes if old in record.facts]
+        lines += _fact(record, "+", fact, limit, "good" if fact.active else "warn", replaced)
     hidden = len(diff.added) + len(diff.changed) + len(diff.removed) - len(shown) - len(pairs) - len(gone)
     if not (shown or pairs or gone):
         lines.append(Line("None of the changes touches a fact that the diagnosis or the evidence names.", "dim"))
@@ -96,20 +104,40 @@ def _that_matter(record: Record) -> set[str]:
     return matter
 
 
-def _fact(record: Record, sign: str, fact: Fact, limit: int | None, role: str) -> list[Line]:
-    return [
-        Line(_about(record, fact), role, f"{sign} ", role, key=fact.fact_id),
-        Line(shortened(fact.content, limit) or "(empty)", "text", "    "),
-    ]
+def _fact(
+    record: Record, sign: str, fact: Fact, limit: int | None, role: str, replaced: Sequence[Fact] = ()
+) -> list[Line | Pair]:
+    head = Line(_about(record, fact), role, f"{sign} ", role, key=fact.fact_id)
+    if replaced:
+        return [head, *(compared(old.content, fact.content, limit) for old in replaced)]
+    return [head, Line(shortened(fact.content, limit) or "(empty)", "text", "    ")]
 
 
-def _changed(record: Record, old: Fact, new: Fact, limit: int | None) -> list[Line]:
-    lines = [Line(_about(record, new), "warn", "~ ", "warn", key=new.fact_id)]
+def compared(old: str, new: str, limit: int | None) -> Pair:
+    """Two wordings with what differs marked word by word: ``[-gone-]`` and ``{+new+}``."""
+    # Through the gate first: some control characters count as blanks and would be lost.
+    before, after = (safe(shortened(text, limit), newlines=True).split() for text in (old, new))
+    blocks: Sequence[tuple[str, int, int, int, int]] = [("replace", 0, len(before), 0, len(after))]
+    if max(len(before), len(after)) <= _MOST_WORDS:
+        blocks = SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    left: list[tuple[str, str]] = []
+    right: list[tuple[str, str]] = []
+    for kind, a, b, c, d in blocks:
+        if kind == "equal":
+            left.append((" ".join(before[a:b]), "text"))
+            right.append((" ".join(after[c:d]), "text"))
+            continue
+        if a < b:
+            left.append((f"[-{' '.join(before[a:b])}-]", "bad"))
+        if c < d:
+            right.append((f"{{+{' '.join(after[c:d])}+}}", "good"))
+    return Pair(tuple(left) or (("(empty)", "dim"),), tuple(right) or (("(empty)", "dim"),))
+
+
+def _changed(record: Record, old: Fact, new: Fact, limit: int | None) -> list[Line | Pair]:
+    lines: list[Line | Pair] = [Line(_about(record, new), "warn", "~ ", "warn", key=new.fact_id)]
     if old.content != new.content:
-        lines += [
-            Line(shortened(old.content, limit) or "(empty)", "bad", "    old  ", "dim"),
-            Line(shortened(new.content, limit) or "(empty)", "good", "    new  ", "dim"),
-        ]
+        lines.append(compared(old.content, new.content, limit))
     else:
         lines.append(Line(shortened(new.content, limit), "text", "    "))
     if old.status is not new.status:

@@ -12,7 +12,7 @@ from memx.engine.record import Record, lost_at
 from memx.engine.store.marks import Mark
 from memx.engine.store.reader import QuestionRow, RunRow, Where
 from memx.tui.actions import bindings
-from memx.tui.document import Line, plain
+from memx.tui.document import Line, Pair, plain
 from memx.tui.listing import Listing
 from memx.tui.pages.facts import diff_page, near_misses_page, retrieved_page
 from memx.tui.pages.notes import notes_page
@@ -108,7 +108,7 @@ class QuestionScreen(TriageScreen):
         row = self._row
         return f"  rank {row.rank}/{self.record.trace.top_k}" if row and row.rank and self.record else ""
 
-    def _pages(self) -> tuple[Callable[[Record], list[Line]], ...]:
+    def _pages(self) -> tuple[Callable[[Record], Sequence[Line | Pair]], ...]:
         limit = None if self.full else _LIMIT
         return (
             lambda record: verdict_page(record, limit),

@@ -10,7 +10,7 @@ from textual.binding import BindingType
 from textual.strip import Strip
 
 from memx.tui.actions import bindings
-from memx.tui.document import Drawn, Line, draw
+from memx.tui.document import Drawn, Line, Pair, draw
 from memx.tui.widgets.pane import Pane
 
 
@@ -22,14 +22,14 @@ class Page(Pane):
     def __init__(self, *, id: str | None = None, can_focus: bool = True) -> None:
         super().__init__(id=id)
         self.can_focus = can_focus
-        self.lines: Sequence[Line] = ()
+        self.lines: Sequence[Line | Pair] = ()
         self._drawn: list[Drawn] = []
         self.sought = ""
         self._matches: list[int] = []
         self._match = 0
         self._width = 0
 
-    def show(self, lines: Sequence[Line], *, top: bool = True) -> None:
+    def show(self, lines: Sequence[Line | Pair], *, top: bool = True) -> None:
         """Show these lines, from the top unless told otherwise."""
         self.lines = lines
         self._lay_out(force=True)
