@@ -25,7 +25,9 @@ from tests.fake_openai import FakeOpenAI, Message, Request
 _DATE = re.compile(r"\b(\d{4}-\d{2}-\d{2})\b")
 
 
-def memory_server(faults: Sequence[str] = (), embedding_faults: Sequence[str] = (), port: int = 0) -> FakeOpenAI:
+def memory_server(
+    faults: Sequence[str] | Callable[[int], str] = (), embedding_faults: Sequence[str] = (), port: int = 0
+) -> FakeOpenAI:
     """The loopback server with this model and the vectors of memx's own embedder."""
     from memx.memory.embedding import minilm
 

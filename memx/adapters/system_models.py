@@ -27,6 +27,10 @@ MODEL_OPTIONS: Mapping[str, Option] = {
 }
 
 
+class ReplyParsingError(Exception):
+    """A chat model's reply is empty, cut off or no JSON, where the library that asked would make nothing of it."""
+
+
 def need_llm(adapter: str, options: Mapping[str, Any], values: Mapping[str, Any]) -> None:
     """Refuse a missing key, which only OpenAI's own endpoint surely needs.
 

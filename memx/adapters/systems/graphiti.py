@@ -43,6 +43,11 @@ class _Graph:
     opened: Opened
     graphiti: Any
 
+    async def close(self) -> None:
+        """Release the database and the connections to the model."""
+        await self.graphiti.llm_client.client.close()
+        await self.opened.close()
+
 
 class Graphiti(MemoryAdapter):
     """graphiti-core 0.31: each turn is an episode; a model makes entities and dated edges of it.
@@ -126,7 +131,7 @@ class Graphiti(MemoryAdapter):
     def reset(self, entity_id: str) -> None:
         if self.options["backend"] in EMBEDDED:
             if entity_id in self._graphs:
-                self._run(self._graphs.pop(entity_id).opened.close())
+                self._run(self._graphs.pop(entity_id).close())
             remove_files(self.options, entity_id)
             return
         graph = self._graph(entity_id)
@@ -134,7 +139,7 @@ class Graphiti(MemoryAdapter):
 
     def close(self) -> None:
         for graph in self._graphs.values():
-            self._run(graph.opened.close())
+            self._run(graph.close())
         self._graphs.clear()
         if self._loop is not None:
             self._loop.close()

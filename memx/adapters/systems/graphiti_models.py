@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from memx.adapters.system_models import embedder, llm_address, llm_key, vectors
+from memx.adapters.system_models import ReplyParsingError, embedder, llm_address, llm_key, vectors
 
 
 def chat_model(options: Mapping[str, Any]) -> Any:
@@ -28,9 +28,9 @@ def chat_model(options: Mapping[str, Any]) -> Any:
             for left in range(retries, -1, -1):
                 try:
                     return await self._generate_response(*args, **named)
-                except (json.JSONDecodeError, errors.EmptyResponseError):
+                except (json.JSONDecodeError, errors.EmptyResponseError) as error:
                     if not left:
-                        raise
+                        raise ReplyParsingError(f"the model's reply: {error}") from error
             return None
 
     address, key = llm_address(options), llm_key(options)

@@ -12,12 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from memx.adapters.provenance import said, said_at
-from memx.adapters.system_models import llm_address, llm_key
+from memx.adapters.system_models import ReplyParsingError, llm_address, llm_key
 from memx.model import Session, Turn
-
-
-class ReplyParsingError(Exception):
-    """The model's reply holds a tool call that cannot be read, or was cut off."""
 
 
 class Manager:

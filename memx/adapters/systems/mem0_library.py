@@ -13,20 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from memx.adapters.calls import Calls
-from memx.adapters.datasets.cache import cache_dir
-from memx.adapters.packages import load_package
 from memx.adapters.provenance import parse_time
-from memx.adapters.system_models import described, embedder, llm_address, llm_key, silence, vectors
-from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, retrieved_of
+from memx.adapters.system_models import ReplyParsingError, described, embedder, llm_address, llm_key, vectors
+from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, mem0_package, retrieved_of
 from memx.errors import AdapterError, InputError
 from memx.model import Fact, FactStatus, QueryResult, Session, Snapshot
 
 _FIRST_PAGE = 1000
 _SAID_ON = "The new messages were written on {date}: that is the Observation Date, whatever stands above."
-
-
-class ReplyParsingError(Exception):
-    """The extraction model's reply is no JSON object; mem0 by itself would go on as if nothing was to be stored."""
 
 
 class Mem0Library:
@@ -38,9 +32,7 @@ class Mem0Library:
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
-        # mem0 writes an id of the user into a folder of its own as soon as it is imported.
-        silence("mem0", MEM0_TELEMETRY="False", MEM0_DIR=str(cache_dir() / "mem0"))
-        self._package = load_package("mem0", "mem0", "mem0ai", versions=("2",))
+        self._package = mem0_package()
         self._config = _read_config(options["config"])
         self.calls = Calls("mem0", key="OPENAI_API_KEY", where=llm_address(options))
         self._open: dict[str, _Store] = {}
@@ -243,7 +235,7 @@ class _Embedding:
 
 
 class _Model:
-    """mem0's chat model, asked again while its reply is no JSON object."""
+    """mem0's chat model, asked again while its reply is no JSON object: mem0 would take it for "nothing to store"."""
 
     def __init__(self, inner: Any, retries: int) -> None:
         self._inner = inner
@@ -251,7 +243,12 @@ class _Model:
 
     def generate_response(self, *args: Any, **named: Any) -> Any:
         for left in range(self._retries, -1, -1):
-            reply = self._inner.generate_response(*args, **named)
+            try:
+                reply = self._inner.generate_response(*args, **named)
+            except json.JSONDecodeError:  # of the answer itself, before there is a reply in it
+                if not left:
+                    raise
+                continue
             if reply and (not isinstance(reply, str) or _is_object(reply)):
                 return reply
             if not left:

@@ -9,13 +9,10 @@ from functools import partial
 from typing import Any
 
 from memx.adapters.calls import Calls
-from memx.adapters.datasets.cache import cache_dir
 from memx.adapters.failures import Kind, read_failure
-from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
 from memx.adapters.provenance import replaced, with_zone
-from memx.adapters.system_models import silence
-from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, retrieved_of
+from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, mem0_package, retrieved_of
 from memx.errors import AdapterError, UsageError
 from memx.model import FactStatus, QueryResult, Session, Snapshot
 
@@ -35,8 +32,7 @@ class Mem0Platform:
     def __init__(self, options: Mapping[str, Any], note: Callable[[str], None]) -> None:
         self._options = options
         self._note = note
-        silence("mem0", "httpx", MEM0_TELEMETRY="False", MEM0_DIR=str(cache_dir() / "mem0"))
-        self._package = load_package("mem0", "mem0", "mem0ai", versions=("2",))
+        self._package = mem0_package()
         self.calls = Calls("mem0", key="MEM0_API_KEY", where=options["host"])
         self._opened: Any = None
         #: Events that are not known to be worked off: what each adds, by id.

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from memx.adapters.datasets.cache import cache_dir
+from memx.adapters.packages import load_package
 from memx.adapters.provenance import SESSION_ID, carried, parse_time, said, said_at, sources
+from memx.adapters.system_models import silence
 from memx.model import Fact, Retrieved, Session, Turn
 
 #: Fields of a row that are not metadata of the fact.
 _OWN = frozenset({"id", "memory", "metadata", "score", "score_details", "score_breakdown", "created_at", "user_id"})
 _SIGNALS = ("score_details", "score_breakdown")
 _NO_SIGNALS = frozenset({"threshold", "max_possible_score"})
+
+
+def mem0_package() -> Any:
+    """mem0, imported with its telemetry off.
+
+    Raises:
+        UsageError: it is not installed, or of another version.
+    """
+    # mem0 writes an id of the user into a folder of its own as soon as it is imported.
+    silence("mem0", "httpx", MEM0_TELEMETRY="False", MEM0_DIR=str(cache_dir() / "mem0"))
+    with warnings.catch_warnings():  # and it makes every library's deprecations show in this process
+        return load_package("mem0", "mem0", "mem0ai", versions=("2",))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,61 @@
+"""What the tests of systems that run in this process share: their model on loopback, faults of it, conformance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+import pytest
+
+from memx.adapters.conformance import check_adapter
+from memx.adapters.contract import MemoryAdapter
+from memx.errors import AdapterError
+from tests.memory_llm import memory_server
+from tests.systems.hosted import sessions
+
+#: A system as a function of the model's address and of options.
+Make = Callable[..., MemoryAdapter]
+#: Faults of the model and the words by which the error must name each.
+MODEL_FAULTS = {
+    "429:0.01": r"rate limit \(429\)",
+    "401": r"refused \(401\)",
+    "500": r"failed inside \(500\)",
+    "hang": "no answer in time",
+    "prose": "cut off or no JSON",
+    "empty": "cut off or no JSON",
+}
+
+
+def check_model_faults(make: Make, faults: Mapping[str, str]) -> None:
+    """Every fault of the model in the second session is one clear error that says what is stored and what to do; the
+    store holds what it held before.
+    """
+    for fault, words in faults.items():
+        now = [""]
+        with memory_server(faults=partial(lambda now, _: now[0], now)) as server:
+            adapter = make(llm_base_url=server.base_url, llm_retries=0, llm_timeout=0.5)
+            first, second = sessions()
+            adapter.ingest_session(first)
+            before = adapter.export_state("case-1").facts
+            now[0] = fault
+            with pytest.raises(AdapterError, match=words) as caught:
+                adapter.ingest_session(second)
+            assert "0 of 2 turns of session june, after 1 whole sessions" in str(caught.value) and caught.value.hint
+            assert adapter.export_state("case-1").facts == before
+            adapter.close()
+
+
+def check_a_passing_fault(make: Make, fault: str) -> None:
+    """One failed request is made again and nothing is lost."""
+    with memory_server(faults=[fault]) as server:
+        adapter = make(llm_base_url=server.base_url, llm_retries=1)
+        adapter.ingest_session(sessions()[0])
+        assert adapter.export_state("case-1").facts
+        adapter.close()
+
+
+def check_conformance(make: Make, *skip: str) -> None:
+    """The conformance kit finds no fault."""
+    with memory_server() as server:
+        report = check_adapter(partial(make, llm_base_url=server.base_url), skip=skip)
+    assert report.failed == (), [(result.name, result.why) for result in report.failed]
