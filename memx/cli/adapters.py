@@ -55,7 +55,6 @@ def list_() -> None:
 def show(name: str, as_json: bool) -> None:
     """Show what NAME is: options, environment variables, what its snapshots show and what they cannot."""
     from memx.adapters.registry import adapter_class
-    from memx.cli.table import table
     from memx.text.gate import safe
 
     found = adapter_class(name)
@@ -74,16 +73,21 @@ def show(name: str, as_json: bool) -> None:
         click.echo(json.dumps(told, indent=2))
         return
     click.echo(f"{name}  ({found.__module__}:{found.__qualname__})")
-    click.echo(safe(inspect.cleandoc(found.__doc__ or "").replace("``", ""), newlines=True))
-    click.echo("")
-    click.echo(table(["option", "default", "environment", "what it is"], rows) if rows else "It takes no options.")
+    for paragraph in inspect.cleandoc(found.__doc__ or "").replace("``", "").split("\n\n"):
+        click.echo(_wrapped(safe(paragraph, newlines=True), "") + "\n")
+    click.echo("Options, by --adapter-option NAME=VALUE or from the environment" if rows else "It takes no options.")
+    for option, default, environment, what in rows:
+        given = "  ".join(part for part in (default, environment) if part)
+        click.echo(safe(f"  {option:<16} {given}".rstrip()))
+        if what:
+            click.echo(_wrapped(safe(what), "      "))
     for title, lines in (("A snapshot shows", found.exports), ("It cannot show", found.cannot_see)):
         if lines:
             click.echo(f"\n{title}")
-            click.echo("\n".join(f"  {safe(line)}" for line in lines))
+            click.echo("\n".join(_wrapped(safe(line), "  ", "    ") for line in lines))
     if traits:
         click.echo("\nTraits")
-        click.echo("\n".join(f"  {trait:<18} {_TRAITS[trait]}" for trait in traits))
+        click.echo("\n".join(_wrapped(f"{trait:<18} {_TRAITS[trait]}", "  ", " " * 21) for trait in traits))
     click.echo(f"\nmemx adapters check {name}    tries whether all of this holds")
 
 
@@ -148,6 +152,15 @@ def first_sentence(doc: str | None) -> str:
     """The first sentence of a docstring, without its markup."""
     paragraph = " ".join((doc or "").strip().partition("\n\n")[0].split())
     return paragraph.partition(". ")[0].removesuffix(".").replace("``", "")
+
+
+def _wrapped(text: str, first: str, others: str | None = None) -> str:
+    """The text in lines as wide as the terminal, at most 100 cells, behind an indent."""
+    import shutil
+    import textwrap
+
+    width = min(100, shutil.get_terminal_size((100, 24)).columns)
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=first if others is None else others)
 
 
 def _option_rows(adapter: type[MemoryAdapter]) -> list[list[str]]:

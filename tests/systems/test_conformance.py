@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +20,7 @@ from memx.adapters.conformance import Report, check_adapter, check_names
 from memx.adapters.contract import MemoryAdapter
 from memx.adapters.registry import adapter_class
 from memx.cli.main import run_command
-from memx.errors import UnknownNameError
+from memx.errors import AdapterError, UnknownNameError
 from memx.model import Fact, QueryResult, Retrieved, Session, Snapshot
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "memory_service.py"
@@ -187,6 +188,20 @@ class SharesOneShelf(Sound):
         return Snapshot(entity_id, (*self.facts.get(entity_id, ()), *others))
 
 
+class Hangs(Sound):
+    gate: ClassVar[threading.Event] = threading.Event()
+
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        if top_k == 3:
+            self.gate.wait()
+        return super().query(query, entity_id, top_k)
+
+
+class CannotStart(Sound):
+    def __init__(self, **options: Any) -> None:
+        raise RuntimeError("no licence")
+
+
 class BreaksAtTheStart(Sound):
     def describe(self) -> dict[str, Any]:
         raise RuntimeError("no server")
@@ -259,6 +274,17 @@ def test_what_all_checks_need_ends_them(adapter: type[MemoryAdapter], first: str
     report = check_adapter(adapter)
     assert report.failed == (first,)
     assert f"not tried, since '{first}' failed" in {result.why for result in report.results}
+
+
+def test_a_call_that_hangs_ends_the_kit_and_one_that_cannot_start_is_one_error() -> None:
+    report = check_adapter(Hangs, timeout_s=0.1, skip=["two-at-once"])
+    assert "k" in report.failed and "isolation" not in report.failed
+    said = {result.name: result.why for result in report.results}
+    assert said["k"] == "it does not return within 1 s" and said["ids"] == "not tried, since 'k' failed"
+    assert report.left
+    Hangs.gate.set()
+    with pytest.raises(AdapterError, match="cannot start: RuntimeError: no licence"):
+        check_adapter(CannotStart)
 
 
 def test_a_check_can_be_left_out_and_an_unknown_one_is_named() -> None:
