@@ -8,8 +8,15 @@ from pathlib import Path
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import StoreError
 
-#: Formats of ``memx export`` that make sense for a list, and what each is.
-FORMATS = {"json": "JSON, all fields", "csv": "CSV, one line per question", "md": "Markdown, one section per question"}
+#: Formats of ``memx export``: the key that takes it, what it is, and how the file's name ends.
+FORMATS = {
+    "json": ("j", "JSON: the Diagnostic Summary and all fields of the questions", "json"),
+    "csv": ("c", "CSV: one line per question", "csv"),
+    "md": ("m", "Markdown for an issue; without a filter what did not pass", "md"),
+    "html": ("h", "HTML to hand on; without a filter what did not pass", "html"),
+    "result": ("r", "result: JSON for other tools, its manifest beside it", "result.json"),
+    "junit": ("u", "JUnit: XML for CI", "xml"),
+}
 
 
 def export(store: Store, run: RunRow, format_: str, where: Where, name: str) -> Path:
@@ -27,8 +34,11 @@ def export(store: Store, run: RunRow, format_: str, where: Where, name: str) -> 
         folder.mkdir(exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder}: cannot be made: {error.strerror}", "Choose another place with --dir.") from None
-    target = (folder / f"{_file_name(name)}.{format_}").absolute()
+    target = (folder / f"{_file_name(name)}.{FORMATS[format_][2]}").absolute()
     write_atomically(target, chunks)
+    if format_ == "result":
+        manifest = target.with_name(f"{target.name}.manifest.json")
+        write_atomically(manifest, iter([engine.result_manifest(store, run.run_id)]))
     return target
 
 

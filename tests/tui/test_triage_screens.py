@@ -223,6 +223,13 @@ async def test_find_marks_matches_and_counts_them(own_dir: Path, app_on: AppOn) 
         assert "no match" in shown(pilot)
 
 
+async def test_n_finds_what_the_list_was_filtered_by(own_dir: Path, app_on: AppOn) -> None:
+    app = app_on(own_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "enter", *"/stage:retrieval text~oslo", "enter", "enter", "3", "n")
+        assert "1 of " in shown(pilot).splitlines()[1]
+
+
 async def test_the_timeline_shows_what_each_session_did(own_dir: Path, app_on: AppOn) -> None:
     app = app_on(own_dir)
     async with app.run_test(size=(80, 24)) as pilot:

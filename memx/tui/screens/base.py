@@ -195,7 +195,7 @@ class BaseScreen(Screen[None]):
         if wanted is None:
             self.notify("there is nothing to export here", timeout=3)
             return
-        choices = [Choice(name[0], words, name) for name, words in FORMATS.items()]
+        choices = [Choice(key, words, name) for name, (key, words, _) in FORMATS.items()]
 
         def chosen(format_: str | None) -> None:
             if format_ is not None:

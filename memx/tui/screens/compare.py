@@ -69,7 +69,7 @@ class CompareScreen(BaseScreen):
     def body(self) -> ComposeResult:
         yield Page(id="fourway", can_focus=False)
         yield Bar(id="groups")
-        yield FilterLine(id="filter")
+        yield FilterLine(self._values, id="filter")
         yield Rows(_COLUMNS, empty="Reading both runs ...", id="table")
         yield Page(id="about", can_focus=False)
 
@@ -78,6 +78,10 @@ class CompareScreen(BaseScreen):
         self.query_one("#table", Rows).show(self.rows)
         self.give_focus(self.query_one("#table"))
         self.data_changed()
+
+    def _values(self, column: str) -> list[str]:
+        """The values in use of a column, for completion."""
+        return list(self.attempt(self.debug_app.store.facets, self.b.run_id, column) or ())
 
     def data_changed(self) -> None:
         text = self._filter

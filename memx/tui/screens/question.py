@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from memx.engine.record import Record, lost_at
+from memx.engine.store import filters
 from memx.engine.store.marks import Mark
 from memx.engine.store.reader import QuestionRow, RunRow, Where
 from memx.tui.actions import bindings
@@ -209,10 +210,14 @@ class QuestionScreen(TriageScreen):
 
     def _next_match(self, step: int) -> None:
         page = self.query_one("#page", Page)
-        if not page.sought:
+        if page.sought:
+            page.next_match(step)
+        elif word := sought_words(self.listing.filter):
+            # The list was filtered by a text: here it is.
+            page.find(word)
+        else:
             self.notify("/ finds a text first", timeout=3)
             return
-        page.next_match(step)
         self._draw_tabs()
 
     def action_back(self) -> None:
@@ -245,3 +250,10 @@ class QuestionScreen(TriageScreen):
     def action_everything(self) -> None:
         self.everything = not self.everything
         self._draw(top=False)
+
+
+def sought_words(text: str) -> str:
+    """The first text that a filter looks for in questions and answers; nothing where it looks for none."""
+    names = ("", "text", "question", "q", "gold", "candidate", "answer", "got")
+    found = (one for one in filters.terms(text) if not one.negated and one.name in names and one.op in ("", "~"))
+    return next((one.value.replace('"', "") for one in found), "")
