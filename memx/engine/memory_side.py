@@ -53,8 +53,9 @@ class MemorySide:
         self._adapter: MemoryAdapter | None = None
         self._findings = Findings()
         self._told: list[str] = []
-        #: The last snapshot and its step; how many sessions went in.
+        #: The last snapshot and its step; whether anything was handed over, and how many sessions went in whole.
         self._last: tuple[int, Snapshot] | None = None
+        self._began = False
         self._sessions_in = 0
 
     @property
@@ -127,7 +128,7 @@ class MemorySide:
         """Clean up where that was asked for, tell what stays behind, and close the adapter."""
         adapter = self._adapter
         if adapter is not None:
-            if not self._cleaned(adapter) and adapter.keeps_data:
+            if self._began and not self._cleaned(adapter) and adapter.keeps_data:
                 self._shop.left.append(self._entity_id)
             if not self._shop.stop.is_set():
                 try:
@@ -151,6 +152,7 @@ class MemorySide:
 
     def _ingest_session(self, number: int, session: Session) -> None:
         handed = replace(session, entity_id=self._entity_id)
+        self._began = True
         with timed(self.timings, "ingest"):
             self._call("ingest", partial(self.adapter.ingest_session, handed))
         self._sessions_in = number
@@ -227,7 +229,7 @@ class MemorySide:
     def _cleaned(self, adapter: MemoryAdapter) -> bool:
         """Delete what the case stored, where that was asked for; True when the store is empty then."""
         settings = self._shop.settings
-        if not settings.cleanup or settings.skip_ingest or self._shop.stop.is_set() or self._thread.stuck:
+        if not settings.cleanup or self._shop.stop.is_set() or self._thread.stuck:
             return False
         try:
             self._call("cleanup", lambda: adapter.reset(self._entity_id))
