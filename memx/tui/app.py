@@ -112,6 +112,11 @@ class DebugApp(App[int]):
         self.set_interval(_WATCH_S, self.watch_store)
         self.call_after_refresh(self.run_worker, _load_screens, thread=True, exit_on_error=False)
 
+    def _fatal_error(self) -> None:
+        # Textual would print a traceback with every local variable, keys among them. The command line says one line
+        # and puts the traceback without variables into a file, as for any other fault.
+        self._close_messages_no_wait()
+
     def on_unmount(self) -> None:
         if self._run_search is not None:
             self._run_search.close()
@@ -312,4 +317,6 @@ def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> in
             raise StoreError(f"{store_dir}: no run is stored here", "Start one with: memx run")
         app = DebugApp(store, search_store, opened, read_config())
         code = app.run()
+        if app._exception is not None:
+            raise app._exception
         return app.return_code or 0 if code is None else code

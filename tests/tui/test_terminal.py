@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -21,19 +22,27 @@ RESTORED = (b"\x1b[?1049l", b"\x1b[?25h", b"\x1b[?1003l", b"\x1b[?2004l")
 
 
 class Terminal:
-    """``memx debug`` on a pseudo-terminal of 80 x 24."""
+    """``memx debug`` on a pseudo-terminal of 80 x 24; ``before`` is code that its process runs first."""
 
-    def __init__(self, *arguments: str) -> None:
-        self.master, slave = pty.openpty()
-        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-        self.before = termios.tcgetattr(slave)
-        self.slave = slave
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "memx", "debug", *arguments],
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color"},
-        )  # fmt: skip
+    def __init__(self, *arguments: str, before: str = "") -> None:
+        code = f"{before}\nfrom memx.cli.main import main\nmain()"
+        self.open()
+        self.start([sys.executable, "-c", code, "debug", *arguments])
+
+    def open(self) -> None:
+        """Make the pseudo-terminal."""
+        self.master, self.slave = pty.openpty()
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.slave)
         self.seen = b""
+
+    def start(self, command: list[str], **environment: str) -> None:
+        """Start a command as the first of a session, the terminal being its own."""
+        self.process = subprocess.Popen(
+            command, stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
+            env={**os.environ, "TERM": "xterm-256color", **environment},
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        )  # fmt: skip
 
     def read_until(self, done: Callable[[], bool]) -> None:
         while not done():
@@ -69,6 +78,51 @@ def test_the_terminal_is_left_as_it_was(store_dir: Path, end: str | signal.Signa
     assert all(sequence in terminal.seen for sequence in RESTORED)
     assert termios.tcgetattr(terminal.slave) == terminal.before
     assert b"Traceback" not in terminal.seen
+    terminal.close()
+
+
+def test_a_fault_leaves_the_terminal_as_it_was_and_shows_no_variables(store_dir: Path) -> None:
+    faulty = "from memx.tui.screens.runs import RunsScreen as R\n"
+    faulty += "def fail(self):\n    key = 'sk-' + 'secret'\n    return 1 // 0\nR.action_pick = fail"
+    terminal = Terminal("--dir", str(store_dir), before=faulty)
+    terminal.read_until(lambda: b"2 runs" in terminal.seen)
+    os.write(terminal.master, b" ")
+    assert terminal.end() == 3
+    assert all(sequence in terminal.seen for sequence in RESTORED)
+    assert termios.tcgetattr(terminal.slave) == terminal.before
+    assert b"memx: a fault in memx itself: ZeroDivisionError" in terminal.seen
+    assert b"sk-secret" not in terminal.seen
+    assert b"Traceback" not in terminal.seen
+    report = re.search(rb"details are in (\S+);", terminal.seen)
+    assert report
+    text = Path(report[1].decode()).read_text()
+    assert "action_pick" in text or "in fail" in text
+    assert "sk-secret" not in text
+    Path(report[1].decode()).unlink()
+    terminal.close()
+
+
+def test_stopped_by_ctrl_z_and_brought_back(store_dir: Path) -> None:
+    """A shell of its own, whose jobs can be stopped: the terminal is the shell's in between."""
+    terminal = Terminal.__new__(Terminal)
+    terminal.open()
+    command = f"{sys.executable} -m memx debug --dir {store_dir}"
+    terminal.start(["bash", "--norc", "--noprofile", "-i"], PS1="prompt> ")
+    terminal.read_until(lambda: b"prompt> " in terminal.seen)
+    os.write(terminal.master, f"{command}\n".encode())
+    terminal.read_until(lambda: b"2 runs" in terminal.seen)
+    terminal.seen = b""
+    os.write(terminal.master, b"\x1a")
+    terminal.read_until(lambda: b"prompt> " in terminal.seen)
+    assert all(sequence in terminal.seen for sequence in RESTORED)
+    terminal.seen = b""
+    os.write(terminal.master, b"fg\n")
+    terminal.read_until(lambda: b"2 runs" in terminal.seen)
+    terminal.seen = b""
+    os.write(terminal.master, b"q")
+    terminal.read_until(lambda: b"prompt> " in terminal.seen)
+    os.write(terminal.master, b"exit\n")
+    assert terminal.end() == 0
     terminal.close()
 
 
