@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from memx.adapters.contract import Dataset
 from memx.diagnose.carriers import Ladder
-from memx.diagnose.contract import Embed, History
+from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diagnoser import Diagnoser
 from memx.diagnose.faults import Planted, Planter, without_provenance
 from memx.diagnose.perfect import StoreKind, perfect_store
@@ -45,6 +45,11 @@ class CalibrationReport:
     seeds: tuple[int, ...]
     outcomes: tuple[PlantedOutcome, ...]
     left_out: int = 0
+
+    @property
+    def llm_calls(self) -> int:
+        """Requests to a model, those that its cache answered included."""
+        return sum(one.found.llm_calls for one in self.outcomes)
 
     @property
     def stage_accuracy(self) -> float:
@@ -109,6 +114,7 @@ class CalibrationReport:
             f"{self.left_out} questions left out",
             f"  stage accuracy {self.stage_accuracy:.3f}   macro-F1 {self.macro_f1:.3f}   "
             f"cause accuracy within a right stage {self.cause_accuracy:.3f}",
+            f"  model calls {self.llm_calls} ({self.llm_calls / len(self.outcomes):.2f} a fault)",
             "",
             "  planted \\ found " + "".join(f"{stage:>12}" for stage in Stage),
         ]
@@ -136,6 +142,7 @@ def calibrate(
     cases: Iterable[str] | None = None,
     lossy: bool = False,
     embed: Embed | None = None,
+    model: AsksModel | None = None,
     top_k: int = 10,
 ) -> CalibrationReport:
     """Plant one fault per question and diagnose it.
@@ -149,6 +156,7 @@ def calibrate(
         seeds: one pass over all questions each.
         faults: at most so many per seed, over questions in random order; None is all.
         cases: ids of the cases to use; None is all.
+        model: the last rung of the relevance ladder; None asks none.
         lossy: use extracted facts also where they lack what is asked (:meth:`PerfectStore.holds`).
 
     Raises:
@@ -182,11 +190,8 @@ def calibrate(
         for case in chosen:
             ladder = Ladder(case, embed)
             for fault in planted.get(case.case_id, ()):
-                outcomes.append(
-                    PlantedOutcome(
-                        fault.question.question_id, fault.cause, _diagnosed(fault, case, ladder, provenance, embed)
-                    )
-                )
+                diagnosis = _diagnosed(fault, case, ladder, provenance, embed, model)
+                outcomes.append(PlantedOutcome(fault.question.question_id, fault.cause, diagnosis))
     if not outcomes:
         raise InputError(
             f"the dataset {dataset.info.name} has no question whose evidence turns can be planted with a fault",
@@ -195,7 +200,9 @@ def calibrate(
     return CalibrationReport(dataset.info.name, store, provenance, tuple(seeds), tuple(outcomes), left_out)
 
 
-def _diagnosed(fault: Planted, case: Case, ladder: Ladder, provenance: bool, embed: Embed | None) -> Diagnosis:
+def _diagnosed(
+    fault: Planted, case: Case, ladder: Ladder, provenance: bool, embed: Embed | None, model: AsksModel | None
+) -> Diagnosis:
     def shown(facts: tuple[Fact, ...], label: str) -> Snapshot:
         return Snapshot(case.entity_id, facts if provenance else without_provenance(facts), label)
 
@@ -205,7 +212,9 @@ def _diagnosed(fault: Planted, case: Case, ladder: Ladder, provenance: bool, emb
         shown(fault.facts, "after"),
         tuple((name, shown(facts, name)) for name, facts in fault.by_session),
     )
-    diagnoser = Diagnoser(history, embed=embed, errata=fault.errata, context_budget=fault.context_budget, ladder=ladder)
+    diagnoser = Diagnoser(
+        history, embed=embed, errata=fault.errata, context_budget=fault.context_budget, model=model, ladder=ladder
+    )
     return diagnoser.diagnose(fault.question, fault.retrieved, fault.top_k, fault.candidate, _FAIL)
 
 

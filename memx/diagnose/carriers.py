@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -46,12 +46,21 @@ class Carriage:
         carriers: facts that carry it, best first: active before retired, then by how much of the detail they hold.
         lost: facts from the right place that lost the detail, with what is missing.
         decided_by: the rung that decided it, for a piece that nothing carries the last one tried.
+        odds: log-odds of the likeliest fact by wording; None where wording did not decide.
     """
 
     carriers: tuple[Fact, ...]
     lost: tuple[tuple[Fact, Held], ...]
     decided_by: DecidedBy
     share: float = 1.0
+    odds: float | None = None
+
+    @property
+    def unsure(self) -> bool:
+        """True where a model could know better: nothing was found, or wording alone found it and not for certain."""
+        if not self.carriers and not self.lost:
+            return True
+        return self.odds is not None and self.odds < _SURE_ODDS
 
     @property
     def active(self) -> tuple[Fact, ...]:
@@ -134,25 +143,28 @@ class Ladder:
             return found if found.lost else Carriage((), by_copy.lost, DecidedBy.PROVENANCE)
         by_text = self._by_text(piece, index)
         if by_text.carriers or not self._embed:
-            return Carriage(by_text.carriers, found.lost or by_text.lost, by_text.decided_by, by_text.share)
+            return replace(by_text, lost=found.lost or by_text.lost)
         by_meaning = self._by_meaning(piece, index)
         lost = found.lost or by_text.lost or by_meaning.lost
         return Carriage(by_meaning.carriers, lost, by_meaning.decided_by, by_meaning.share)
 
     def short_list(self, piece: Piece, index: FactIndex, length: int) -> list[Fact]:
-        """The facts without provenance that come nearest to a piece: by shared words, then by embedding."""
+        """The facts without provenance that come nearest to a piece: by what their wording links them to, by the words
+        they share with it, and by embedding."""
+        linked = sorted(index.by_text.get(piece.turn_id, ()), key=lambda pair: -pair[1].odds)[: length // 2]
         said = piece.detail.said
         scored = [(overlap(self.lexicon.read(fact.content), said, self.lexicon), fact) for fact in index.unsourced]
         scored.sort(key=lambda pair: (-pair[0], pair[1].content, pair[1].fact_id))
-        by_words = [fact for share, fact in scored if share > 0]
-        if not self._embed or piece.turn is None:
-            return by_words[:length]
-        says = f"{piece.turn.speaker}: {piece.text}"
-        told = [fact for fact in index.unsourced if fact.content.strip()]
-        vectors = self.vectors([says, *(fact.content for fact in told)])
-        told.sort(key=lambda fact: (-float(vectors[says] @ vectors[fact.content]), fact.content, fact.fact_id))
-        mixed = [fact for pair in zip_longest(by_words[:length], told[:length]) for fact in pair if fact]
-        return list({fact.fact_id: fact for fact in mixed}.values())[:length]
+        by_words = [fact for share, fact in scored[:length] if share > 0]
+        by_meaning: list[Fact] = []
+        if self._embed and piece.turn is not None:
+            says = f"{piece.turn.speaker}: {piece.text}"
+            told = [fact for fact in index.unsourced if fact.content.strip()]
+            vectors = self.vectors([says, *(fact.content for fact in told)])
+            told.sort(key=lambda fact: (-float(vectors[says] @ vectors[fact.content]), fact.content, fact.fact_id))
+            by_meaning = told[:length]
+        mixed = [fact for pair in zip_longest(by_words, by_meaning) for fact in pair if fact]
+        return list({fact.fact_id: fact for fact in [*(fact for fact, _ in linked), *mixed]}.values())[:length]
 
     def comes_from(self, piece: Piece, fact: Fact) -> bool:
         """True when provenance, or else the fact's wording, says that it comes from the piece's turn."""
@@ -200,14 +212,16 @@ class Ladder:
                 share = self._about(piece, read) if piece.detail.empty else holds.share
                 carrying.append((odds + _ODDS_OF_DETAIL * (share - 0.5), fact))
         best = max((odds for odds, _ in carrying), default=_LEAST_ODDS)
+        worst = max((odds for odds, _ in lost), default=_LEAST_ODDS)
         least = max(_LEAST_ODDS, min(best - _BEHIND, _SURE_ODDS))
         own = [fact for odds, fact in carrying if odds >= least]
         gone = [fact for odds, fact in lost if odds >= _LOST_ODDS]
-        if own and max((odds for odds, _ in lost), default=best) - best < _OUTWEIGHS:
+        if own and worst - best < _OUTWEIGHS:
             found = self._sort(piece, own, self._text_rung(own, index))
             if found.carriers:
-                return found
-        return self._sort(piece, gone or own, self._text_rung([*own, *gone], index))
+                return replace(found, odds=best)
+        found = self._sort(piece, gone or own, self._text_rung([*own, *gone], index))
+        return replace(found, odds=max(best, worst))
 
     def _about(self, piece: Piece, read: Read) -> float:
         """The weighted share of what of the turn matters that a text has, 0..1."""

@@ -191,14 +191,14 @@ class Diagnoser:
         return Carriage(both, stored.lost, shown.decided_by if not stored.carriers else stored.decided_by, shown.share)
 
     def _asked(self, question: Question, needed: Needed, carriages: list[Carriage]) -> tuple[list[Carriage], int]:
-        """The carriages after a model was asked about pieces that nothing carries, and how often it was asked."""
+        """The carriages after a model was asked about pieces that nothing carries for certain, and how often."""
         if self._model is None or not self._index.unsourced:
             return carriages, 0
         from memx.diagnose.model_rung import MOST_CALLS, SHORT_LIST
 
         calls, found = 0, list(carriages)
         for position, (piece, carriage) in enumerate(zip(needed.pieces, carriages, strict=True)):
-            if carriage.carriers or carriage.lost or piece.turn is None or calls >= MOST_CALLS:
+            if not carriage.unsure or piece.turn is None or calls >= MOST_CALLS:
                 continue
             listed = self._ladder.short_list(piece, self._index, SHORT_LIST)
             if not listed:
@@ -208,7 +208,8 @@ class Diagnoser:
             said = self._model.carrying(question.text, piece.turn.speaker, piece.text, texts)
             if said is not None:
                 carrying = tuple(sorted((listed[one] for one in said), key=lambda fact: not fact.active))
-                found[position] = Carriage(carrying, (), DecidedBy.MODEL)
+                lost = () if carrying else carriage.lost
+                found[position] = Carriage(carrying, lost, DecidedBy.MODEL)
         return found, calls
 
     def _undone(self, trails: Sequence[Trail]) -> dict[str, FactEvent]:
