@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import shutil
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -75,6 +76,10 @@ def check(backend: str) -> None:
     Raises:
         UsageError: names the one pip command.
     """
+    if backend == "falkordblite" and sys.version_info < (3, 12):
+        raise UsageError(
+            "adapter graphiti: falkordblite needs Python 3.12", "Choose --adapter-option backend=kuzu, or a server."
+        )
     module, package, extra = _NEEDS[backend]
     load_package(extra, module, package)
 
