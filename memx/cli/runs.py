@@ -42,7 +42,8 @@ def list_(directory: Path, as_json: bool) -> None:
         score = "" if value is None else f"{value * 100:.1f} %"
         failed = summary.get("failed", "")
         began = f"{run.started_at:%Y-%m-%d %H:%M}"
-        rows.append([run.run_id, began, run.dataset, run.adapter, run.judge, run.state, done, score, failed])
+        adapter = f"{run.adapter} (control)" if "control" in run.manifest else run.adapter
+        rows.append([run.run_id, began, run.dataset, adapter, run.judge, run.state, done, score, failed])
     if rows:
         header = ["run", "began", "dataset", "adapter", "judge", "state", "asked", "score", "FAIL"]
         click.echo(table(header, rows))

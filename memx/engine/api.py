@@ -132,6 +132,7 @@ def run(
     Raises:
         MemxError: the run cannot start, or its store cannot be written.
     """
+    from memx.engine.controls import OwnStop, run_controls
     from memx.engine.setup import prepare
 
     named = adapter if isinstance(adapter, str) else f"{adapter.__module__}:{adapter.__qualname__}"
@@ -145,7 +146,7 @@ def run(
         where,
         listener=listener,
         resume=resume,
-        stop=stop,
+        stop=stop and OwnStop(stop),
         judge=judge,
         adapter=None if isinstance(adapter, str) else adapter,
         dataset=None if isinstance(dataset, str) else dataset,
@@ -153,8 +154,6 @@ def run(
     ended = prepared.run()
     if not with_controls or ended.state != "finished":
         return Run(ended.run_id, where, ended.state, ended.summary)
-    from memx.engine.controls import run_controls
-
     done = run_controls(
         where,
         ended.run_id,

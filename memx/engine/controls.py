@@ -41,6 +41,22 @@ _NOT_RESULT = frozenset({
 })  # fmt: skip
 
 
+class OwnStop(threading.Event):
+    """The stop of one of several runs: a run sets its own when it ends, and all hear the one that they share."""
+
+    def __init__(self, shared: threading.Event) -> None:
+        super().__init__()
+        self._shared = shared
+
+    def is_set(self) -> bool:
+        """True when this run, or all of them, are to end."""
+        return super().is_set() or self._shared.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for this run's own stop; the shared one is looked at when the time is up."""
+        return self.is_set() or super().wait(timeout) or self.is_set()
+
+
 @dataclass(frozen=True, slots=True)
 class ControlsEnded:
     """How the arms ended.
@@ -103,7 +119,7 @@ def run_controls(
                     directory,
                     listener=listener,
                     resume=earlier.run_id if earlier else None,
-                    stop=stop,
+                    stop=stop and OwnStop(stop),
                     dataset=dataset,
                     judge=judge,
                     control={"arm": arm, "key": key},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import memx
 from memx.cli.main import run_command
 from memx.engine.controls import ARMS, check_arms, tags_of
+from memx.engine.events import Event, RunStarted
 from memx.engine.store.filters import parse
 from memx.engine.store.reader import Store
 from memx.errors import UnknownNameError, UsageError
@@ -92,6 +94,29 @@ def test_finished_arms_are_used_again_for_another_system_and_not_for_other_quest
     assert run("--adapter", "word-overlap", "--limit", "2") != first
     assert run_command(["report", "--dir", str(tmp_path)]) == 0
     capsys.readouterr()
+
+
+def test_arms_that_were_interrupted_are_gone_on_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stop = threading.Event()
+    begun: list[Event] = []
+
+    def listen(event: Event) -> None:
+        # The run itself begins, then its first arm, then the second.
+        begun.extend([event] if isinstance(event, RunStarted) else [])
+        if len(begun) == 3:
+            stop.set()
+
+    names = {"adapter": "tests.engine.worlds:Notebook", "dataset": "tests.engine.worlds:Small"}
+    run = memx.run(**names, directory=tmp_path, listener=listen, stop=stop, with_controls=True)
+    assert run.state == "interrupted" and run.summary.passed == 9
+    assert run.summary.controls is not None and list(run.summary.controls["arms"]) == ["no-context"]
+    done = memx.run(directory=tmp_path, resume=run.run_id, with_controls=True)
+    assert done.state == "finished" and done.summary.controls is not None
+    assert list(done.summary.controls["arms"]) == list(ARMS)
+    assert done.summary.controls["arms"]["no-context"] == run.summary.controls["arms"]["no-context"]
+    assert run_command(["runs", "ls", "--dir", str(tmp_path)]) == 0
+    listed = capsys.readouterr().out
+    assert listed.count("(control)") == len(ARMS) and "interrupted" not in listed
 
 
 def test_an_unknown_arm_is_refused_before_anything_runs(tmp_path: Path) -> None:
