@@ -94,7 +94,7 @@ class Calls:
         return self._made(step, work, repeat)
 
     def _made(self, step: str, work: Callable[[], T], repeat: Repeat) -> T:
-        from tenacity import RetryCallState, Retrying, stop_after_attempt, wait_random_exponential
+        from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_before_delay, wait_random_exponential
 
         backoff = wait_random_exponential(multiplier=0.5, max=8)
 
@@ -111,9 +111,9 @@ class Calls:
             asked = read_failure(error).retry_after_s if error is not None else None
             return backoff(state) if asked is None else asked
 
-        retrying = Retrying(
-            stop=stop_after_attempt(self._attempts), wait=wait, retry=again, sleep=self._sleep, reraise=True
-        )
+        # One step of a run may take three minutes by default, repeats included.
+        enough = stop_after_attempt(self._attempts) | stop_before_delay(2 * self._most_wait_s)
+        retrying = Retrying(stop=enough, wait=wait, retry=again, sleep=self._sleep, reraise=True)
         try:
             return retrying(work)
         except AdapterError as error:
