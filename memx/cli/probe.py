@@ -77,21 +77,23 @@ def run_and_print(
     """
     from memx.cli.progress import say_notice
     from memx.cli.table import table
-    from memx.diagnose.probes import price, summarize
+    from memx.diagnose.probes import summarize
+    from memx.engine.estimate import probe_estimate
     from memx.engine.probing import first_flips, planned, run_probes
     from memx.engine.roles import build_judge, build_models, build_run_answerer
     from memx.engine.side_by_side import side_by_side
     from memx.engine.store.reader import Store
+    from memx.llm.tokens import estimate_tokens
 
     store = Store(directory)
     dataset = store.run(run_id).dataset
     plans = planned(store, run_id, question, other_judge=other_judge is not None)
     store.close()
-    answers, verdicts = price(probe for plan in plans for probe in plan.probes)
-    asked = [answers * (settings.answer_model not in ("none", "extractive"))]
-    asked.append(verdicts * (settings.judge_model != "offline"))
-    say(f"memx: {len(plans)} questions, {verdicts} probes, at most {sum(asked)} model calls (cached ones are free)")
-    if sum(asked) and ask and sys.stdin.isatty():
+    probes = [probe for plan in plans for probe in plan.probes]
+    texts = [text for plan in plans for text in (plan.trace.question.text, plan.trace.question.gold)]
+    price = probe_estimate(probes, estimate_tokens("".join(texts)) // len(plans), settings, other_judge)
+    say(f"memx: {len(plans)} failed questions, {len(probes)} probes: {price.words()}")
+    if price.calls and ask and sys.stdin.isatty():
         click.confirm("Ask them?", abort=True, err=True)
     stop = threading.Event()
     models = build_models(settings, directory, stop, say_notice)
@@ -104,4 +106,8 @@ def run_and_print(
     rows = [[question_id, kind] for question_id, kind in first_flips(results)]
     click.echo(table(["question", "first change that turns it to PASS"], rows))
     click.echo("\n" + "\n".join(summarize(results).lines()))
+    paid = models.summary()
+    if paid["calls"] or paid["cached"]:
+        cost = "cost not known" if paid["cost"] is None else f"{paid['cost']:.4f} USD"
+        say(f"memx: {paid['calls']} model calls, {paid['cached']} from the cache, {cost}")
     return 3 if any(result.verdict.outcome == "UNJUDGED" for result in results) else 0

@@ -36,10 +36,11 @@ def command(
 
     from memx.cli.progress import RunProgress
     from memx.cli.table import table
+    from memx.engine.estimate import diagnose_estimate, rejudge_estimate
     from memx.engine.rejudge import rejudge
     from memx.engine.roles import build_judge, build_model_rung, build_models
     from memx.engine.settings import RunSettings
-    from memx.engine.store.reader import Store
+    from memx.engine.store.reader import Store, Where
     from memx.engine.summary_text import summary_text
 
     store = Store(directory)
@@ -56,6 +57,10 @@ def command(
         max_calls=max_calls,
         max_cost=max_cost,
     )
+    price = rejudge_estimate(store, old, settings)
+    if settings.diagnose_model not in ("", "none"):
+        price += diagnose_estimate(settings.diagnose_model, store.count(old.run_id, Where("candidate IS NOT NULL")))
+    say(f"memx: {price.words()}")
     stop = threading.Event()
     with RunProgress() as progress:
         models = build_models(settings, directory, stop, progress)

@@ -7,7 +7,7 @@ Here is what a probe changes and how results are read; running them (query, answ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from memx.model import Outcome, Retrieved, Trace, Turn, Verdict
@@ -65,19 +65,24 @@ class ProbeSummary:
         first: by question id, the first change that turned it; None where none did.
         fixes: how many questions each change turns, whether or not an earlier one does too.
         tried: how many questions each change was tried on.
+        depths: the k of a change that only asks for more facts, where it is the same for all questions.
     """
 
     first: Mapping[str, ProbeKind | None]
     fixes: Mapping[ProbeKind, int]
     tried: Mapping[ProbeKind, int]
+    depths: Mapping[ProbeKind, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """One line per change: the share of probed questions it mends."""
         return [
-            f"{100 * self.fixes[kind] / count:.0f} % fixed by {kind} ({self.fixes[kind]} of {count})"
+            f"{100 * self.fixes[kind] / count:.0f} % fixed by {self._name(kind)} ({self.fixes[kind]} of {count})"
             for kind, count in self.tried.items()
             if count
         ]
+
+    def _name(self, kind: ProbeKind) -> str:
+        return f"k = {self.depths[kind]}" if kind in self.depths else str(kind)
 
 
 def plan(
@@ -137,14 +142,20 @@ def summarize(results: Iterable[ProbeResult]) -> ProbeSummary:
     first: dict[str, ProbeKind | None] = {}
     fixes = dict.fromkeys(order, 0)
     tried = dict.fromkeys(order, 0)
-    for result in sorted(results, key=lambda one: order.index(one.probe.kind)):
+    listed = sorted(results, key=lambda one: order.index(one.probe.kind))
+    for result in listed:
         kind, question_id = result.probe.kind, result.probe.question_id
         tried[kind] += 1
         fixes[kind] += result.flips
         if result.flips and first.get(question_id) is None:
             first[question_id] = kind
         first.setdefault(question_id, None)
-    return ProbeSummary(first, fixes, tried)
+    depths: dict[ProbeKind, set[int]] = {}
+    for result in listed:
+        if result.probe.needs:
+            depths.setdefault(result.probe.kind, set()).add(result.probe.needs)
+    same = {kind: min(found) for kind, found in depths.items() if len(found) == 1}
+    return ProbeSummary(first, fixes, tried, same)
 
 
 def _dated(turn: Turn, content: str) -> str:

@@ -1,7 +1,8 @@
 """What asking models again will cost, before anything is asked: counted from what the store holds.
 
 Calls are upper bounds (a cached reply is free). Tokens and dollars are estimates: a verdict's prompt is taken as its
-texts and 400 tokens of instructions and its reply as 60; an answer's as its context and 200, its reply as 60.
+texts and 400 tokens of instructions and its reply as 60; an answer's as its context and 200, its reply as 60; a request
+of diagnosis as 500, its reply as 60.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from memx.llm.prices import load_prices
 from memx.llm.tokens import estimate_tokens
 
 _VERDICT_PROMPT, _ANSWER_PROMPT, _REPLY = 400, 200, 60
+#: A request of diagnosis: its instructions with question and utterance, and a short list of notes.
+_DIAGNOSE_PROMPT, _SHORT_LIST_TOKENS = 250, 250
 #: Characters to a token, as in ``memx.llm.tokens``.
 _CHARS = 4
 
@@ -59,6 +62,14 @@ def rejudge_estimate(store: Store, run: RunRow, settings: RunSettings) -> Estima
     times = settings.votes + 2 * settings.confirm_fails
     chars: int = row["chars"]
     return _asked(settings.judge_model, times * row["n"], times * (chars // _CHARS), _VERDICT_PROMPT)
+
+
+def diagnose_estimate(model: str, questions: int) -> Estimate:
+    """What diagnosing by a model costs at most: so many questions all fail, and each takes all the requests it may."""
+    from memx.diagnose.model_rung import MOST_CALLS
+
+    calls = MOST_CALLS * questions
+    return _asked(model, calls, calls * _SHORT_LIST_TOKENS, _DIAGNOSE_PROMPT)
 
 
 def probe_estimate(

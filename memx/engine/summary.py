@@ -61,6 +61,7 @@ class Summary:
         telling: three FAILs that show the commonest mechanisms best.
         judge: agreement and flip_rate of a judge model that was asked more than once; None otherwise.
         llm: calls, cached, input_tokens, output_tokens, cost.
+        diagnosis_calls: requests of diagnosis among them, cached ones included.
         findings: oddities of the memory system, each with the number of cases that it was seen in; commonest first.
         left_behind: namespaces with data that stay in the memory system.
         controls: what control arms say of the run: reader, arms and tags; None where none ran.
@@ -79,6 +80,7 @@ class Summary:
     undiagnosed: int
     telling: tuple[QuestionRow, ...]
     llm: Mapping[str, Any]
+    diagnosis_calls: int = 0
     adjusted: Share | None = None
     judge: Mapping[str, float | None] | None = None
     findings: tuple[tuple[str, int], ...] = ()
@@ -148,8 +150,14 @@ def summarize(
         findings=_findings(store, run_id),
         left_behind=tuple(dict.fromkeys((*told.get("left_behind", ()), *left_behind))),
         controls=told.get("controls"),
+        diagnosis_calls=_diagnosis_calls(store, run_id),
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
+
+
+def _diagnosis_calls(store: Store, run_id: str) -> int:
+    asked = "SELECT sum(json_extract(diagnosis, '$.llm_calls')) AS n FROM traces WHERE run_id = ? AND outcome = 'FAIL'"
+    return store.query(asked, [run_id])[0]["n"] or 0
 
 
 def _findings(store: Store, run_id: str) -> tuple[tuple[str, int], ...]:

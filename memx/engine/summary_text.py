@@ -26,6 +26,7 @@ def summary_text(run: RunRow, summary: Summary) -> str:
         safe_line(f"  run {run.run_id}  {run.dataset} x {run.adapter}  judge {run.judge}  {_state(run)}", _WIDTH),
         "",
         *_accuracy(summary),
+        *textwrap.wrap(safe(audit_line(run)), _WIDTH, initial_indent="  audit     ", subsequent_indent=" " * 12),
         "",
         *_categories(summary),
         *_stages(summary),
@@ -56,6 +57,20 @@ def accuracy_line(summary: Summary) -> str:
     return line
 
 
+def audit_line(run: RunRow) -> str:
+    """How often the run's judge was wrong on planted answers, or how to measure that."""
+    if run.judge_audit is None:
+        return f"the judge is not audited yet: memx calibrate --judge {run.judge}"
+    dataset, (accepts, wrong, rejects, right) = run.judge_audit
+    kinds = (("false accepts", Share(accepts, wrong)), ("false rejects", Share(rejects, right)))
+    told = (
+        f"{name} {percent(share)} ({low * 100:.1f} to {high * 100:.1f})"
+        for name, share in kinds
+        for low, high in [share.interval or (0.0, 1.0)]
+    )
+    return f"planted answers to {dataset}: {', '.join(told)}"
+
+
 def counts_line(summary: Summary) -> str:
     """How many questions ended in which way."""
     return (
@@ -81,7 +96,8 @@ def _accuracy(summary: Summary) -> list[str]:
     if summary.llm.get("calls") or summary.llm.get("cached"):
         cost = summary.llm.get("cost")
         paid = "cost not known" if cost is None else f"{cost:.4f} USD"
-        lines.append(f"  models    {summary.llm['calls']} calls, {summary.llm['cached']} from the cache, {paid}")
+        told = f"; {summary.diagnosis_calls} for diagnosis" if summary.diagnosis_calls else ""
+        lines.append(f"  models    {summary.llm['calls']} calls, {summary.llm['cached']} from the cache, {paid}{told}")
     if summary.abstentions and summary.unjudged:
         lines.append(
             f"  {summary.abstentions} questions ask for a refusal; retrieved text cannot refuse, so without an"

@@ -131,7 +131,7 @@ def test_probes_change_one_thing_each_and_the_first_flip_counts() -> None:
     said = summarize(results)
     assert said.first == {"q1": ProbeKind.TWICE_K}
     assert said.fixes[ProbeKind.FOUR_TIMES_K] == 1
-    assert "100 % fixed by 2k facts (1 of 1)" in said.lines()
+    assert "100 % fixed by k = 4 (1 of 1)" in said.lines()
 
 
 def test_the_stale_fact_is_what_a_probe_removes() -> None:
