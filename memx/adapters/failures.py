@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import Any
 
+from memx.llm.failures import retry_after
 from memx.text.secrets import hide
 
 _DEEPEST = 6
@@ -88,25 +87,6 @@ def is_web_page(text: str) -> bool:
     return bool(_WEB_PAGE.search(text[:2000]))
 
 
-def retry_after(headers: Any) -> float | None:
-    """Seconds from ``Retry-After-Ms`` or ``Retry-After`` (RFC 9110: seconds or a date); None where unreadable."""
-    get = getattr(headers, "get", None)
-    if get is None:
-        return None
-    try:
-        if value := get("retry-after-ms") or get("Retry-After-Ms"):
-            return max(0.0, float(value) / 1000)
-        value = get("retry-after") or get("Retry-After")
-        if not value:
-            return None
-        try:
-            return max(0.0, float(value))
-        except ValueError:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
-
-
 def _chain(error: BaseException) -> Iterator[BaseException]:
     seen: set[int] = set()
     now: BaseException | None = error
@@ -127,7 +107,10 @@ def _status(error: BaseException) -> int | None:
 
 def _wait(error: BaseException) -> float | None:
     for headers in (getattr(getattr(error, "response", None), "headers", None), getattr(error, "headers", None)):
-        found = retry_after(headers)
+        if headers is None or not hasattr(headers, "items"):
+            continue
+        # Plain dictionaries of headers keep the letters' case, which HTTP does not.
+        found = retry_after({str(name).lower(): value for name, value in headers.items()})
         if found is not None:
             return found
     details = getattr(error, "debug_info", None)

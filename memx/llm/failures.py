@@ -133,7 +133,7 @@ def _status(error: Any, model: str, where: str, path: str, has_key: bool, redact
         return _fatal(QuotaError(message, "Top up or change the key, then resume the run."))
     if status in RETRIED_STATUS or status >= 500:
         kind = Kind.RATE_LIMIT if status == 429 else Kind.TRANSIENT
-        return Failure(kind, ModelError(f"{where} answered {status}: {said}"), _retry_after(error.response.headers))
+        return Failure(kind, ModelError(f"{where} answered {status}: {said}"), retry_after(error.response.headers))
     if status == 404 or (status == 400 and _NO_MODEL.search(f"{code} {said}")):
         return _not_found(error, model, where, path, said)
     if status in (400, 413, 422) and (status == 413 or _CONTEXT.search(f"{code} {said}")):
@@ -171,7 +171,7 @@ def _said(error: Any, redact: Callable[[str], str]) -> str:
     return redact(" ".join(said.split()))[:300]
 
 
-def _retry_after(headers: Any) -> float | None:
+def retry_after(headers: Any) -> float | None:
     """Seconds from ``Retry-After-Ms`` or ``Retry-After`` (RFC 9110: seconds or a date); None where unreadable."""
     try:
         if value := headers.get("retry-after-ms"):
