@@ -67,6 +67,7 @@ def _audit(
     from memx.engine.judges.audit import audit_judge
     from memx.engine.roles import build_judge, build_models
     from memx.engine.settings import RunSettings
+    from memx.engine.store.audits import keep_audit
 
     settings = RunSettings(judge_model=name, base_url=base_url)
     models = build_models(settings, directory, threading.Event(), say_notice)
@@ -74,4 +75,5 @@ def _audit(
     judge.preflight()
     for seed in seeds:
         audit = audit_judge(judge, dataset, seed=seed, limit=limit, concurrency=settings.model_concurrency)
+        keep_audit(directory, judge.name, judge.prompt_sha256, dataset.info.name, seed, audit.counts)
         click.echo(audit.text() + "\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import memx
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.engine.summary import Summary, stage_of
+from memx.engine.summary_text import audit_line
 from memx.model import Stage
 
 
@@ -27,6 +28,7 @@ def facts_of(run: RunRow) -> list[tuple[str, str]]:
         ("dataset", dataset),
         ("memory system", f"{run.adapter} ({options})" if options else run.adapter),
         ("judge", run.judge),
+        ("judge audit", audit_line(run)),
         ("answers by", "the retrieved text, or the memory system" if answers == "none" else answers),
         ("top k", str(settings.get("top_k", ""))),
         ("began", f"{run.started_at:%Y-%m-%d %H:%M} UTC"),

@@ -12,6 +12,7 @@ from memx.engine.store import codec
 from memx.engine.store.marks import Triage
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.engine.store.schema import store_error
+from memx.engine.summary import Share
 from memx.model import Diagnosis, RankMetrics, RetrievalMetrics, Trace
 
 SCHEMA = "memx.run/1"
@@ -43,12 +44,25 @@ def run_head(run: RunRow) -> dict[str, Any]:
             "model": run.judge,
             "decider": manifest.get("judge", {}).get("decider", ""),
             "prompt_sha256": manifest.get("judge", {}).get("prompt_sha256", ""),
+            "audit": _audit(run),
         },
         "answer": {"model": settings.get("answer_model", "none")},
         "sampling": {name: settings.get(name) for name in ("limit", "random", "seed")},
         "top_k": settings.get("top_k"),
         "manifest": dict(manifest),
         "summary": dict(run.summary),
+    }
+
+
+def _audit(run: RunRow) -> dict[str, Any] | None:
+    """How often the judge was wrong on planted answers; None where it was not audited."""
+    if run.judge_audit is None:
+        return None
+    dataset, (accepts, wrong, rejects, right) = run.judge_audit
+    return {
+        "dataset": dataset,
+        "false_accepts": Share(accepts, wrong).as_dict(),
+        "false_rejects": Share(rejects, right).as_dict(),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from memx.text.answer_values import Match, wrong_frequency, wrong_number
+from memx.text.answer_values import Match, wrong_date, wrong_frequency, wrong_number
 from memx.text.contrast import rival_word
 from memx.text.coverage import Coverage, alike, content, cover, denies, stems_of
 from memx.text.lists import item_spans, items
@@ -21,6 +21,7 @@ _MOST = 0.55  # more than half of another list, or of a word or two
 _HALF = 0.45  # half of a phrase of three to five words
 _LONG_LIST = 0.3  # a third of a list of more than five words
 _LONG = 0.25  # a quarter of a longer phrase: the longer a gold answer, the more of it is explanation
+_WHOLE = 0.9  # as good as all of it
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
 # "Various friends", "a few musical performances": the answer opens with how many, and tells none.
@@ -49,7 +50,8 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
         return Match(False, f"the answer lacks the name that the gold answer gives: {missing}")
     if best.listed and best.share < _NAMES and _VAGUE.match(answer):
         return Match(False, f"the answer names a kind, not what is of it: {missing}")
-    wrong = wrong_number(head, answer) or wrong_frequency(head, answer)
+    region = answer[slice(*_region(answer, best))]
+    wrong = wrong_number(head, answer) or wrong_frequency(head, answer) or wrong_date(head, region)
     if wrong:
         return Match(False, wrong)
     instead = "" if best.share >= _NAMES else rival_word(question, head, answer)
@@ -95,6 +97,14 @@ def _best(question: str, gold: str, answer: str) -> Coverage:
     if head != gold and best.weighty == 0:
         best = max(best, cover(question, gold, answer), key=lambda found: found.share)
     return best
+
+
+def _region(answer: str, best: Coverage) -> tuple[int, int]:
+    """From the start of the sentence that holds the first of the found words to the end of that of the last."""
+    if not best.spans:
+        return 0, len(answer)
+    first, last = min(start for start, _ in best.spans), max(start for start, _ in best.spans)
+    return sentence_at(answer, first)[0], sentence_at(answer, last)[1]
 
 
 def _lacks_full_name(question: str, gold: str, answer: str) -> bool:
@@ -171,6 +181,21 @@ def _chooses_other(question: str, gold: str, answer: str) -> str:
         if rival:
             return rival.text
     return ""
+
+
+def goes_on_or(question: str, gold: str, answer: str) -> bool:
+    """True when the answer says the whole gold answer, its reason and reckoning too, and then "or" something else."""
+    if len(content(answer)) > _SHORT + len(content(gold)) or _OR.search(gold):
+        return False
+    said = next(reversed(list(_OR.finditer(answer))), None)
+    if said is None:
+        return False
+    whole = cover(question, gold, answer[: said.start()])
+    if whole.share < _WHOLE or said.start() - max((end for _, end in whole.spans), default=0) > _NEAR:
+        return False
+    known = (*content(gold), *content(question))
+    told = content(answer[said.end() :])
+    return bool(told) and not any(alike(token, mine) for token in told for mine in known)
 
 
 def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:

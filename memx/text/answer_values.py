@@ -52,7 +52,10 @@ def match_values(question: str, gold: str, answer: str, anchor: datetime | date 
     """Compare by date, frequency or number; None where the gold answer is none of them, or says more than that."""
     dates = dates_in(gold)
     if dates and _nothing_else(gold, [value.span for value in dates], question):
-        return _match_dates(question, dates, answer, anchor)
+        found = _match_dates(question, dates, answer, anchor)
+        if not found.holds and anchor is not None and all(day.yearless for day in dates):
+            return _match_dates(question, dates, answer, None)  # "August 12" is the same in both, whatever the year
+        return found
     often = frequencies_in(gold)
     if often and not any(one.by_day for one in often) and _nothing_else(gold, [one.span for one in often], question):
         wrong = wrong_frequency(gold, answer)
@@ -92,6 +95,24 @@ def wrong_number(gold: str, answer: str) -> str:
         if not same_things and _counts_one(answer, wanted):
             return f"the answer counts one, not {wanted.text} {wanted.unit}"
     return ""
+
+
+def wrong_date(gold: str, answer: str) -> str:
+    """Which date of a longer gold answer the answer gives otherwise; empty when it gives none otherwise."""
+    wanted, given = dates_in(gold), dates_in(answer)
+    strangers = [day for day in given if not any(_same_time(one, day) for one in wanted)]
+    for one in wanted:
+        if strangers and not any(_same_time(one, day) for day in given):
+            return f"the answer's date {strangers[0].text} is not {one.text}"
+    numbers = [_day_numbers(text) for text in (gold, answer)]
+    if all(numbers) and not numbers[0] & numbers[1]:
+        return f"the answer's {min(numbers[1]):g}th is not the {min(numbers[0]):g}th"
+    return ""
+
+
+def _day_numbers(text: str) -> set[float]:
+    """Ordinals in digits ("the 15th")."""
+    return {number.said for number in numbers_in(text) if number.kind == "ordinal" and number.text[0].isdigit()}
 
 
 def wrong_frequency(gold: str, answer: str) -> str:

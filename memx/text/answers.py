@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from datetime import date, datetime
 
 from memx.model import Question
-from memx.text.answer_phrases import match_phrase, short_of
+from memx.text.answer_phrases import goes_on_or, match_phrase, short_of
 from memx.text.answer_values import Match, match_values
 from memx.text.coverage import alike, content, denies, is_long, on_topic
 from memx.text.polarity import Stance, is_refusal, opens_with_denial, stance
@@ -35,6 +35,7 @@ _NO_MENTION = re.compile(
     re.IGNORECASE,
 )
 _FROM = re.compile(r"\bfrom\b", re.IGNORECASE)
+_OPEN = Match(False, "the answer leaves open whether it is that or something else")
 _TURN = re.compile(r"\b(?:but|however|although|though)\b", re.IGNORECASE)
 _NO_WORDS = re.compile(r"\b(?:unlikely|doubt\w*|lacks?|less\s+likely)\b", re.IGNORECASE)
 
@@ -67,12 +68,15 @@ def match_answer(question: str, gold: str, answer: str, anchor: datetime | date 
         answer = present_state(question, answer)
     wanted = stance(gold)
     if wanted is not Stance.NONE and (not question or _YES_NO_QUESTION.search(question)):
-        return _match_stance(question, answer, wanted)
+        found = _match_stance(question, answer, wanted)
+        return _OPEN if found.holds and goes_on_or(question, gold, answer) else found
     if opens_with_denial(answer) and not opens_with_denial(gold):
         return Match(False, "the answer only says what it was not")
     found = _best(_match_content(question, accepted, answer, anchor) for accepted in _accepted(gold))
     if not found.holds and is_refusal(answer):
         return Match(False, "the answer says that it is not known")
+    if found.holds and goes_on_or(question, gold, answer):
+        return _OPEN
     if found.holds and not denies(gold) and _takes_back(question, answer):
         return Match(False, "the answer goes on that what was asked is not known", sure=False)
     return found

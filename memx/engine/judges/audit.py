@@ -57,6 +57,12 @@ class JudgeAudit:
         """Wrong answers that were accepted."""
         return self._total(right=False)
 
+    @property
+    def counts(self) -> tuple[int, int, int, int]:
+        """False accepts, wrong answers planted, false rejects, right answers planted."""
+        accepts, rejects = self.false_accepts, self.false_rejects
+        return accepts.n, accepts.d, rejects.n, rejects.d
+
     def _total(self, *, right: bool) -> Share:
         shares = [share for (_, is_right), share in self.accepted.items() if is_right is right]
         accepted, asked = sum(s.n for s in shares), sum(s.d for s in shares)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from memx.engine.store import codec
+from memx.engine.store.audits import audit_of
 from memx.engine.store.processes import process_alive
 from memx.engine.store.rows import (
     CaseRow,
@@ -90,8 +92,9 @@ class Store:
         found = [i for i in ids if i == wanted] or [i for i in ids if i.startswith(wanted)]
         if len(found) != 1:
             raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
-        row = self.query(f"{_RUNS} WHERE run_id = ?", found)[0]
-        return run_row(row)
+        read = run_row(self.query(f"{_RUNS} WHERE run_id = ?", found)[0])
+        prompt = str((read.manifest.get("judge") or {}).get("prompt_sha256") or "")
+        return replace(read, judge_audit=audit_of(self.query, read.judge, prompt, read.dataset))
 
     def cases(self, run_id: str) -> list[CaseRow]:
         """The cases of a run that were begun, in the dataset's order."""

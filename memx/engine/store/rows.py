@@ -16,7 +16,10 @@ from memx.model import Candidate, DiffCounts, Fact, Question, StepFailure, Trace
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run as listed. ``summary`` is empty until the run has ended; ``done`` counts its stored traces."""
+    """One run as listed. ``summary`` is empty until the run has ended; ``done`` counts its stored traces.
+
+    ``judge_audit``: the dataset and counts of its judge's audit, as far as one was made (``memx calibrate --judge``).
+    """
 
     run_id: str
     state: str
@@ -34,6 +37,7 @@ class RunRow:
     summary: Mapping[str, Any]
     done: int
     pid_started: str = ""
+    judge_audit: tuple[str, tuple[int, int, int, int]] | None = None
 
     @property
     def dataset_version(self) -> str:

@@ -98,8 +98,16 @@ CREATE TABLE question_tags (
   PRIMARY KEY (run_id, question_id)) WITHOUT ROWID;
 """
 
+# How often each judge was wrong on planted answers.
+_M006_AUDITS = """
+CREATE TABLE judge_audits (
+  judge TEXT NOT NULL, prompt_sha256 TEXT NOT NULL, dataset TEXT NOT NULL, seed INTEGER NOT NULL,
+  false_accepts INTEGER NOT NULL, wrong INTEGER NOT NULL, false_rejects INTEGER NOT NULL, right_ones INTEGER NOT NULL,
+  at TEXT NOT NULL, PRIMARY KEY (judge, prompt_sha256, dataset, seed)) WITHOUT ROWID;
+"""
+
 #: Append only: the place in this list, from 1, is the schema version that the script makes.
-MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS, _M005_TAGS)
+MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS, _M005_TAGS, _M006_AUDITS)
 
 
 def open_for_writing(directory: Path) -> Database:
