@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 @click.option("--ready-timeout", type=float, default=180.0, show_default=True, metavar="SECONDS",
               help="The longest that one call to the memory system may take.")  # fmt: skip
 @click.option("--concurrency", type=int, default=4, show_default=True, help="Cases side by side.")
+@click.option("--executor", default="threads", show_default=True, metavar="threads|processes|dask[:ADDRESS]",
+              help="Who works off the cases: threads, processes of this machine, or a Dask cluster.")  # fmt: skip
 @click.option("--snapshots", type=click.Choice(["case", "session"]), default="case", show_default=True,
               help="Snapshot the store around the case, or after each session too.")  # fmt: skip
 @click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")

@@ -21,8 +21,9 @@ from memx.diagnose.contract import AsksModel, Embed
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
 from memx.engine.answers.model import ModelAnswerer
-from memx.engine.case_runner import CaseRunner
 from memx.engine.events import Event, Listener, Notice, RunStarted
+from memx.engine.executors.build import build_executor
+from memx.engine.executors.contract import Executor
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
 from memx.engine.manifest import build_manifest
@@ -37,8 +38,9 @@ from memx.llm.failures import shown_url
 from memx.llm.models import Models
 from memx.model import Case, Decider
 
-#: How long an interrupted run waits for questions under way, in seconds.
-GRACE_S = 5.0
+#: How long an interrupted run waits for questions under way, in seconds: replies that are about to come are paid for,
+#: and a server that hangs must not hold the exit.
+GRACE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +59,8 @@ class Parts:
     slice_reasons: tuple[str, ...] = ()
     errata: Mapping[str, Any] | None = None
     model_rung: AsksModel | None = None
-    models: Models | None = None
     control: Mapping[str, str] | None = None
+    models: Models | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,18 +114,21 @@ class Runner:
             MemxError: the run cannot start, or the store cannot be written any more.
         """
         facts = self._preflight()
+        shop = self._shop()
+        info = self._parts.dataset.info
+        executor = build_executor(shop, (info.name, info.version))
         run_id, done = self._begin(facts)
         self._tell(RunStarted(run_id, self._parts.total, len(done)))
         # Bounded, so that a large dataset is read no faster than it is worked off.
-        tasks: queue.Queue[Task | None] = queue.Queue(maxsize=self._settings.concurrency)
-        shop = self._shop()
+        tasks: queue.Queue[Task | None] = queue.Queue(maxsize=executor.side_by_side)
         workers = [
-            threading.Thread(target=self._work, args=(tasks, shop), daemon=True, name=f"case-{n}")
-            for n in range(self._settings.concurrency)
+            threading.Thread(target=self._work, args=(tasks, executor), daemon=True, name=f"case-{n}")
+            for n in range(executor.side_by_side)
         ]
         for worker in workers:
             worker.start()
         interrupted = self._feed(tasks, workers, done)
+        executor.close()
         if shop.pool is not None:
             shop.pool.shutdown(wait=False, cancel_futures=True)
         return self._end(run_id, interrupted)
@@ -184,9 +189,9 @@ class Runner:
             adapter_facts,
             self._conformance(adapter_facts),
         )
-        stored = replace(
         if parts.control:
             manifest["control"] = dict(parts.control)
+        stored = replace(
             settings,
             adapter_options=redact_options(settings.adapter_options, secret_names(parts.adapter.OPTIONS)),
             base_url=HIDDEN if shown_url(settings.base_url) != settings.base_url else settings.base_url,
@@ -265,19 +270,22 @@ class Runner:
             if questions:
                 yield Task(case, position, questions)
 
-    def _work(self, tasks: queue.Queue[Task | None], shop: Workshop) -> None:
-        while not self._stop.is_set():
-            try:
-                task = tasks.get(timeout=0.2)
-            except queue.Empty:
-                continue
-            if task is None:
-                return
-            try:
-                CaseRunner(shop, task).run()
-            except Exception as error:  # the store failed: nothing more can be kept, so nothing more is asked
-                self._fatal.append(error)
-                self._stop.set()
+    def _work(self, tasks: queue.Queue[Task | None], executor: Executor) -> None:
+        hands = executor.hands()
+        try:
+            while not self._stop.is_set():
+                try:
+                    task = tasks.get(timeout=0.2)
+                except queue.Empty:
+                    continue
+                if task is None:
+                    return
+                hands.run(task)
+        except Exception as error:  # the store failed: nothing more can be kept, so nothing more is asked
+            self._fatal.append(error)
+            self._stop.set()
+        finally:
+            hands.close()
 
     def _shop(self) -> Workshop:
         cache = self._directory / "cache"

@@ -10,6 +10,8 @@ from memx.errors import UsageError
 
 #: Retrieval metrics look this deep, where an adapter can return that many at no extra price.
 DEEP_K = 50
+#: Who works off the cases.
+EXECUTORS = ("threads", "processes", "dask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,7 @@ class RunSettings:
         diagnose_model: model for the last rung of the relevance ladder; ``none`` asks no model.
         context_budget: tokens of retrieved text that the candidate may see; None for no limit.
         entity_prefix: namespace to use instead of the run's own.
+        executor: ``threads``, ``processes``, ``dask`` or ``dask:ADDRESS`` of a scheduler.
         cleanup: delete at the end of each case what the run stored in the memory system.
     """
 
@@ -58,6 +61,7 @@ class RunSettings:
     confirm_fails: bool = False
     strict: bool = False
     judge_prompt: str = ""
+    executor: str = "threads"
     cleanup: bool = False
 
     def __post_init__(self) -> None:
@@ -70,6 +74,9 @@ class RunSettings:
             raise UsageError(f"--ready-timeout is a number of seconds above 0, not {self.ready_timeout:g}")
         if self.snapshots not in ("case", "session"):
             raise UsageError(f"--snapshots is case or session, not '{self.snapshots}'")
+        kind, _, address = self.executor.partition(":")
+        if kind not in EXECUTORS or (address and kind != "dask"):
+            raise UsageError(f"--executor is {', '.join(EXECUTORS)} or dask:ADDRESS, not '{self.executor}'")
         object.__setattr__(self, "categories", tuple(self.categories))
         object.__setattr__(self, "question_ids", tuple(self.question_ids))
 

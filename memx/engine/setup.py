@@ -9,7 +9,9 @@ from pathlib import Path
 
 from memx.adapters.contract import Dataset, MemoryAdapter
 from memx.adapters.registry import adapter_class
+from memx.engine.estimate import diagnose_estimate
 from memx.engine.events import Listener
+from memx.engine.executors.build import shown
 from memx.engine.judges.contract import Judge
 from memx.engine.redaction import HIDDEN
 from memx.engine.runner import Ended, Parts, Runner, new_run_id
@@ -41,6 +43,11 @@ class Prepared:
             f"memx: judge {parts.judge.name}{answers}",
             f"memx: run {self.run_id}: {parts.dataset.info.name} x {parts.adapter.name or settings.adapter}{count}",
         ]
+        if words := shown(settings.executor):
+            lines.append(f"memx: {words}")
+        if settings.diagnose_model not in ("", "none") and parts.total:
+            most = diagnose_estimate(settings.diagnose_model, parts.total).words()
+            lines.append(f"memx: diagnosis by {settings.diagnose_model}, should every question fail: {most}")
         if settings.random or settings.sample:
             lines.append(f"memx: questions drawn at random, seed {settings.seed}")
         if parts.slice_reasons:
