@@ -10,12 +10,12 @@ from memx.errors import StoreError
 
 #: Formats of ``memx export``: the key that takes it, what it is, and how the file's name ends.
 FORMATS = {
-    "json": ("j", "JSON: the Diagnostic Summary and all fields of the questions", "json"),
-    "csv": ("c", "CSV: one line per question", "csv"),
-    "md": ("m", "Markdown for an issue; without a filter what did not pass", "md"),
-    "html": ("h", "HTML to hand on; without a filter what did not pass", "html"),
-    "result": ("r", "result: JSON for other tools, its manifest beside it", "result.json"),
-    "junit": ("u", "JUnit: XML for CI", "xml"),
+    "json": ("j", "JSON, the Diagnostic Summary and all fields", "json"),
+    "csv": ("c", "CSV, one line per question", "csv"),
+    "md": ("m", "Markdown, for an issue", "md"),
+    "html": ("h", "HTML, a page to hand on", "html"),
+    "result": ("r", "result, JSON for other tools", "result.json"),
+    "junit": ("u", "JUnit, XML for CI", "xml"),
 }
 
 

@@ -44,6 +44,8 @@ class Working(BaseScreen):
         if job is not None and job.code is None:
             job.stop()
             self.notify("told to stop; what is finished is kept, R goes on with it", timeout=4)
+        elif run is not None and run.state != "running":
+            self.notify("it is not running", timeout=3)
         elif run is not None:
             run_id = run.run_id
             self.notify("told to stop; what is finished is kept, R goes on with it", timeout=4)

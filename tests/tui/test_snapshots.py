@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from memx.engine.store.reader import Store
+from memx.errors import StoreError
 from memx.tui.app import DebugApp
 from tests.stores import write_run
 
@@ -26,19 +27,28 @@ SCREENS = {
     "help": ["enter", "?"],
     "mark": ["enter", "m"],
     "note": ["enter", "a"],
+    "export": ["enter", "e"],
+    "form": ["n"],
+    "price": ["J", *"gpt-4o", "enter"],
+    "probe": ["enter", "enter", "p"],
+    "watch": ["j", "j", "w"],
 }
 TABS = {"2": "trail", "3": "retrieved", "4": "diff", "5": "near", "7": "timeline", "8": "notes"}
 
 
 @pytest.fixture
-def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[DebugApp]:
+def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[DebugApp]:
     """The app on a store whose times and place are always the same."""
     monkeypatch.chdir(tmp_path)
     directory = Path("runs")
     write_run(directory, "20260228-080000-aaaa", questions=24, outcomes=("PASS", "absent", "synthesis"))
     write_run(directory, "20260301-090000-bbbb", hostile=True)
+    if "watch" in request.node.name:
+        write_run(directory, "20260227-070000-cccc", questions=24, state="running")
     with sqlite3.connect(directory / "memx.db") as db:
         db.execute("UPDATE runs SET started_at = '2026-03-01T09:00:00+00:00'")
+        # As far as a run is that was looked at half way.
+        db.execute("UPDATE runs SET question_total = 60 WHERE run_id LIKE '%cccc'")
     db.close()
     stores = Store(directory), Store(directory)
     yield DebugApp(*stores)
@@ -53,6 +63,7 @@ async def _settle(pilot: Any) -> None:
 
 def _presses(keys: list[str]) -> Any:
     async def before(pilot: Any) -> None:
+        await _settle(pilot)
         for key in keys:
             await pilot.press(key)
             await _settle(pilot)
@@ -79,6 +90,16 @@ def test_tab(app: DebugApp, snap_compare: Any, key: str) -> None:
 def test_diff(app: DebugApp, snap_compare: Any, size: str) -> None:
     keys = ["enter", *"/cause=ranked_below_k", "enter", "enter", "4", "z", "/", *"supersedes", "enter"]
     assert snap_compare(app, run_before=_presses(keys), terminal_size=SIZES[size])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_error(app: DebugApp, snap_compare: Any, size: str) -> None:
+    async def before(pilot: Any) -> None:
+        await _settle(pilot)
+        app.show_error(StoreError("runs/memx.db: the disk is full", "Free some space, then resume the run."))
+        await _settle(pilot)
+
+    assert snap_compare(app, run_before=before, terminal_size=SIZES[size])
 
 
 def test_light_theme(app: DebugApp, snap_compare: Any) -> None:

@@ -20,7 +20,7 @@ from memx.tui.widgets.page import Page
 
 #: Seconds between two looks.
 _EVERY_S = 0.5
-_BAR = 32
+_BAR = 24
 
 
 class WatchScreen(Working):
@@ -92,13 +92,13 @@ class WatchScreen(Working):
             elapsed = clock(time.monotonic() - self.job.begun) if self.job and going else ""
             return [*lines, Line(f"{'going since' if going else 'ended'} {elapsed}".strip(), "text")]
         lines.append(Line(f"{run.adapter} on {run.dataset}, judged by {run.judge}", "head"))
-        lines += [_bar(run), self._pace(run)]
+        lines += [_bar(run), *self._pace(run)]
         if run.state == "running":
             return lines + self._counts(run)
         score_words = f"score {score(run) or 'none'}" + ("" if run.state == "finished" else "   R goes on with it")
         return [*lines, Line(score_words, "head"), *about(run)[1:-1]]
 
-    def _pace(self, run: RunRow) -> Line:
+    def _pace(self, run: RunRow) -> list[Line]:
         pace, words = self.debug_app.pace, []
         if run.state == "running":
             rate, left = pace.rate(run), pace.left(run)
@@ -109,7 +109,8 @@ class WatchScreen(Working):
             words.append(f"{clock(time.monotonic() - self.job.begun)} so far")
         elif run.finished_at is not None:
             words.append(f"took {clock((run.finished_at - run.started_at).total_seconds())}")
-        return Line("   ".join(filter(None, words)), "text")
+        shown = "   ".join(filter(None, words))
+        return [Line(shown, "text")] if shown else []
 
     def _counts(self, run: RunRow) -> list[Line]:
         store = self.debug_app.store
