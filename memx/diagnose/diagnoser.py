@@ -16,7 +16,7 @@ from typing import Any
 from memx.diagnose.answers import read_answer
 from memx.diagnose.carriers import Carriage, Ladder, sessions_of_facts
 from memx.diagnose.contract import AsksModel, Embed, History
-from memx.diagnose.findings import Finding, retrieval_findings, store_findings
+from memx.diagnose.findings import Finding, believed, retrieval_findings, store_findings
 from memx.diagnose.near_miss import near_misses
 from memx.diagnose.pieces import Needed, Piece, needed_pieces
 from memx.diagnose.rivals import Rivals
@@ -81,8 +81,8 @@ class Diagnoser:
         self._session_of = history.case.session_of()
         self._ladder = ladder or Ladder(history.case, embed)
         self._lexicon = self._ladder.lexicon
-        self._facts: tuple[Fact, ...] = tuple(history.after.by_id().values())
-        self._by_id = {fact.fact_id: fact for fact in self._facts}
+        self._facts: tuple[Fact, ...] = believed(history.after.facts)
+        self._by_id = {fact.fact_id: fact for fact in reversed(self._facts)}
         self._index = self._ladder.index(self._facts, sessions_of_facts(history))
         self._rivals = Rivals(self._index, self._ladder)
         self._events = timeline(history)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from memx.diagnose.contract import History
 from memx.model import Fact, Retrieved
@@ -31,9 +31,10 @@ def store_findings(history: History) -> list[Finding]:
         found.append(
             Finding("the store shows no fact at all after ingest: export_state may not see what is stored", 0.2)
         )
-    repeated = [fact_id for fact_id, count in Counter(fact.fact_id for fact in facts).items() if count > 1]
+    ids = Counter(str(fact.metadata.get("repeated_id") or fact.fact_id) for fact in facts)
+    repeated = [fact_id for fact_id, count in ids.items() if count > 1]
     if repeated:
-        found.append(Finding(f"{_count(repeated, 'fact id')} more than once in the snapshot: {_some(repeated)}", 0.05))
+        found.append(Finding(f"{_count(repeated, 'fact id')} more than once in the snapshot: {_some(repeated)}", 0.1))
     empty = [fact.fact_id for fact in facts if not fact.content.strip()]
     if facts and len(empty) == len(facts):
         found.append(Finding("the snapshot shows no fact's content: only provenance and ids can be compared", 0.2, 0.5))
@@ -44,7 +45,8 @@ def store_findings(history: History) -> list[Finding]:
         found.append(Finding(f"{_count(nowhere, 'supersedes link')} to no fact of the store: {_some(nowhere)}"))
     circle = circular(facts)
     if circle:
-        found.append(Finding(f"supersedes links run in a circle: {' -> '.join(circle)}", 0.1))
+        shown = circle if len(circle) <= 5 else (*circle[:3], f"... {len(circle) - 4} more ...", circle[-1])
+        found.append(Finding(f"supersedes links run in a circle: {' -> '.join(shown)}; they are not believed", 0.1))
     turns = history.case.turns()
     strange = [fact.fact_id for fact in facts if fact.source_turn_ids and not set(fact.source_turn_ids) & turns.keys()]
     if strange:
@@ -76,6 +78,31 @@ def retrieval_findings(retrieved: Sequence[Retrieved], known: Collection[str]) -
     if repeated:
         found.append(Finding(f"the search returned {_count(repeated, 'fact')} more than once: {_some(repeated)}"))
     return found
+
+
+def believed(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts of a snapshot as far as they can be believed: a row that repeats id and content once, and no supersedes
+    links that run in a circle, since of a circle nobody can say what is current."""
+    once = tuple({(fact.fact_id, fact.content): fact for fact in reversed(tuple(facts))}.values())[::-1]
+    if not circular(once):
+        return once
+    links: dict[str, set[str]] = {}
+    for fact in once:
+        links.setdefault(fact.fact_id, set()).update(fact.supersedes)
+    inside = {fact_id for fact_id, old in links.items() if old}
+    while inside:
+        # What no link leaves or reaches is in no circle; taking it away may free others.
+        reached = {old for fact_id in inside for old in links[fact_id]}
+        left = {fact_id for fact_id in inside & reached if links[fact_id] & inside}
+        if left == inside:
+            break
+        inside = left
+    return tuple(
+        replace(fact, supersedes=tuple(old for old in fact.supersedes if old not in inside))
+        if fact.fact_id in inside
+        else fact
+        for fact in once
+    )
 
 
 def circular(facts: Sequence[Fact]) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from memx.errors import AdapterError
@@ -34,7 +35,8 @@ def checked_result(result: Any, adapter: str, depth: int | None) -> QueryResult:
 
 
 def checked_snapshot(snapshot: Any, adapter: str) -> tuple[Snapshot, list[str]]:
-    """The snapshot with each fact id once (the first is kept), and a finding for each oddity.
+    """The snapshot with each fact id once, and a finding for each oddity. Of the rows that repeat an id, those that say
+    something else are kept as ``ID#2`` and so on, with ``repeated_id`` in their metadata; the others are left out.
 
     Raises:
         AdapterError: it is no ``Snapshot``, or holds something else than ``Fact``.
@@ -48,11 +50,13 @@ def checked_snapshot(snapshot: Any, adapter: str) -> tuple[Snapshot, list[str]]:
             raise AdapterError(
                 f"{adapter}.export_state() returned a {type(fact).__name__} among its facts, not a memx.Fact"
             )
-    once = snapshot.by_id()
+    once, renamed = _once(snapshot.facts)
     findings = []
-    if len(once) < len(snapshot.facts):
-        repeated = len(snapshot.facts) - len(once)
-        findings.append(f"export_state repeats fact ids ({repeated} rows left out, the first of each id is kept)")
+    repeated = len(snapshot.facts) - len(once) + renamed
+    if repeated:
+        findings.append(
+            f"export_state repeats fact ids ({repeated} rows; {renamed} that say something else are kept as ID#2 ...)"
+        )
     empty = sum(1 for fact in once.values() if not fact.content.strip())
     if empty:
         findings.append(f"export_state has {empty} facts with no text")
@@ -60,6 +64,27 @@ def checked_snapshot(snapshot: Any, adapter: str) -> tuple[Snapshot, list[str]]:
     if dangling:
         findings.append(f"{dangling} facts supersede ids that the store does not have")
     return Snapshot(snapshot.entity_id, tuple(once.values()), snapshot.label), findings
+
+
+def _once(facts: Sequence[Fact]) -> tuple[dict[str, Fact], int]:
+    """The facts by an id of their own, and how many had to be given one."""
+    taken = {fact.fact_id for fact in facts}
+    once: dict[str, Fact] = {}
+    said: dict[str, set[str]] = {}
+    renamed = 0
+    for fact in facts:
+        texts = said.setdefault(fact.fact_id, set())
+        if fact.fact_id not in once:
+            once[fact.fact_id] = fact
+        elif fact.content not in texts:
+            number = len(texts) + 1
+            while (own := f"{fact.fact_id}#{number}") in taken:
+                number += 1
+            taken.add(own)
+            once[own] = replace(fact, fact_id=own, metadata={**fact.metadata, "repeated_id": fact.fact_id})
+            renamed += 1
+        texts.add(fact.content)
+    return once, renamed
 
 
 def _number(value: Any, adapter: str, fact_id: str) -> float | None:

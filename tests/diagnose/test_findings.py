@@ -61,3 +61,18 @@ def test_circles_of_any_length() -> None:
     assert circular(chain) == ()
     assert circular([*chain, Fact("5000", "x", supersedes=("4998",))]) == ("4998", "4999", "5000", "4998")
     assert circular([Fact("a", "x", supersedes=("a",))]) == ("a", "a")
+
+
+def test_links_in_a_circle_decide_no_stage() -> None:
+    facts = list(verbatim().values())
+    ring = [replace(fact, supersedes=(facts[(number + 1) % len(facts)].fact_id,)) for number, fact in enumerate(facts)]
+    found = diagnose(DOGS, ring, rows(ring[0]))
+    assert (found.stage, found.cause) == (Stage.RETRIEVAL, Cause.ABSENT)
+    assert any("in a circle" in note and "more" in note for note in found.notes)
+
+
+def test_what_a_row_with_a_repeated_id_says_is_stored() -> None:
+    facts = [replace(fact, fact_id="same") for fact in verbatim(provenance=False).values()]
+    found = diagnose(DOGS, facts, rows(facts[0]))
+    assert found.stage is not Stage.EXTRACTION
+    assert any("1 fact id more than once" in note for note in found.notes)
