@@ -72,7 +72,7 @@ class MemorySide:
             before = Snapshot(self._entity_id, (), "before")
             self._write_snapshot(0, before, None, None)
             after = self._store_after()
-            self._write_snapshot(1, after, before, None)
+            self._write_snapshot(max(1, len(case.sessions)), after, before, None)
             return Ingested(before, after, ())
         if adapter.shares_entity_ids or settings.entity_prefix:
             self._call("reset", lambda: adapter.reset(self._entity_id))
