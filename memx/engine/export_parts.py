@@ -10,8 +10,13 @@ from memx.model import Stage
 
 
 def chosen(where: Where | None) -> Where:
-    """The condition of an export for people: as given, else what did not pass."""
-    return Where("outcome <> 'PASS'") if where is None else where
+    """The condition of an export for people: as given, else what failed or broke."""
+    return Where("outcome IN ('FAIL', 'ERROR') OR error IS NOT NULL") if where is None else where
+
+
+def which(where: Where | None) -> str:
+    """What the questions of such an export are, in words."""
+    return "that failed or broke" if where is None else "that the filter keeps"
 
 
 def facts_of(run: RunRow) -> list[tuple[str, str]]:
@@ -34,10 +39,23 @@ def facts_of(run: RunRow) -> list[tuple[str, str]]:
         ("began", f"{run.started_at:%Y-%m-%d %H:%M} UTC"),
         ("state", run.state),
         ("commit", commit or ""),
+        ("control arms", _arms(run)),
+        ("noticed", "; ".join(f"{row['text']} ({row['cases']} cases)" for row in run.summary.get("findings") or [])),
         ("not a measurement", "; ".join(manifest.get("not_publishable_because") or [])),
         ("memx", str(manifest.get("memx") or memx.__version__)),
     ]
     return [(label, value) for label, value in found if value]
+
+
+def _arms(run: RunRow) -> str:
+    """Accuracy of each control arm and how many questions have which tag; empty where none ran."""
+    controls = run.summary.get("controls") or {}
+    arms = [
+        f"{name} {arm['value'] * 100:.1f} %"
+        for name, arm in controls.get("arms", {}).items()
+        if arm["value"] is not None
+    ]
+    return ", ".join(arms + [f"{count} {tag}" for tag, count in controls.get("tags", {}).items() if count])
 
 
 def stage_rows(summary: Summary) -> list[tuple[str, str, int, float]]:

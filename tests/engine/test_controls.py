@@ -67,6 +67,10 @@ def test_each_question_is_tagged_by_the_arms(tmp_path: Path, monkeypatch: pytest
     # The arms are runs of their own, and the run itself stays the one that commands take when none is named.
     assert store.run(None).run_id == run.run_id and len(store.runs()) == 1 + len(ARMS)
     store.close()
+    assert (
+        run_command(["export", run.run_id, "--format", "md", "--dir", str(tmp_path), "-o", str(tmp_path / "x.md")]) == 0
+    )
+    assert "oracle 66.7 %, 1 guessable, 1 reader-bound, 1 retrieval-bound" in (tmp_path / "x.md").read_text()
     with pytest.raises(UsageError, match="no tag 'lucky'"):
         parse("tag:lucky")
 
