@@ -168,6 +168,21 @@ def test_graph_reaches_neighbours_and_phrase_wants_order() -> None:
     assert thread["m3"] == thread["m4"] == thread["m5"] > thread["m0"]
 
 
+@given(st.lists(st.tuples(WORDS, st.sampled_from(["", "a", "b", "c"])), min_size=1, max_size=12), WORDS)
+@settings(max_examples=25, deadline=None)
+def test_thread_is_its_words_and_its_best_cosine(texts: list[tuple[str, str]], query: str) -> None:
+    engine = MemoryEngine(HashedWords(), "full")
+    engine.insert_batch([Memory(f"m{i}", word, thread=thread) for i, (word, thread) in enumerate(texts)])
+    indexes = engine.indexes()
+    assert indexes.features is not None
+    asked = Query(query, indexes, engine.embedder.embed)
+    values = registry()["thread"].compute(asked, indexes.features)
+    shares = indexes.features.threads.shares(asked.stems)[indexes.features.thread]
+    names = [thread or str(i) for i, (_, thread) in enumerate(texts)]  # a text without a thread is one of its own
+    best = [max(asked.semantic[i] for i, other in enumerate(names) if other == name) for name in names]
+    assert np.allclose(values - shares, 0.75 * np.array(best), atol=1e-6)
+
+
 def test_importance_recency_and_feedback() -> None:
     importance = signal("importance", "anything")
     assert importance["m2"] > importance["m1"]
