@@ -177,8 +177,8 @@ def _controls(run: RunRow, summary: Summary) -> list[str]:
     lines += [f"    {controls['tags'][tag]:>4} {tag:<16} {meaning}" for tag, meaning in _TAGS if controls["tags"][tag]]
     if not controls["reader"]:
         lines += [
-            "    No model answers here: the retrieved text itself is judged, so nothing can be",
-            "    guessed and no reader fails. --answer-model tells these questions apart.",
+            "    No model answers here: the retrieved text itself is judged, so nothing can",
+            "    be guessed and no reader fails. --answer-model tells these questions apart.",
         ]
     return [*lines, ""]
 
