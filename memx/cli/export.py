@@ -24,7 +24,7 @@ FORMATS = ("json", "result", "md", "html", "csv", "junit")
 def command(run: str | None, format_: str, where: str, output: Path | None, directory: Path) -> None:
     """Write RUN (the newest by default) to stdout or a file.
 
-    json, result, csv and junit hold every question; md and html, which people read, those that did not pass. With
+    json, result, csv and junit hold every question; md and html, which people read, those that failed or broke. With
     --where all hold what the filter keeps. Beside a result file its manifest is written.
     """
     from memx.engine import export

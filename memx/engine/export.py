@@ -1,7 +1,7 @@
 """Exports of a stored run, each a stream of texts; the same for the commands and the UI.
 
 Every format takes a condition on the questions and shows the marks and notes that stand. JSON, result, CSV and JUnit
-hold every question by default; Markdown and HTML, which people read, those that did not pass.
+hold every question by default; Markdown and HTML, which people read, those that failed or broke.
 """
 
 from __future__ import annotations

@@ -2,13 +2,18 @@
 const form = document.querySelector("form");
 const rows = [...document.querySelectorAll("details.question")];
 const count = document.querySelector("output");
+const texts = new Map();
+function textOf(row) {
+  if (!texts.has(row)) texts.set(row, row.textContent.toLowerCase());
+  return texts.get(row);
+}
 function narrow() {
   const wanted = Object.fromEntries(new FormData(form));
   const words = wanted.text.toLowerCase().split(/\s+/).filter(Boolean);
   let shown = 0;
   for (const row of rows) {
     const fits = ["verdict", "cause", "category", "mark"].every((n) => !wanted[n] || row.dataset[n] === wanted[n]);
-    row.hidden = !(fits && words.every((word) => row.textContent.toLowerCase().includes(word)));
+    row.hidden = !(fits && words.every((word) => textOf(row).includes(word)));
     shown += row.hidden ? 0 : 1;
   }
   count.textContent = shown + " of " + rows.length + " shown";

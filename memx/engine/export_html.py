@@ -10,7 +10,7 @@ from html import escape
 from importlib.resources import files
 
 from memx.diagnose.clusters import clusters
-from memx.engine.export_parts import calibration_lines, chosen, facts_of, stage_rows
+from memx.engine.export_parts import calibration_lines, chosen, facts_of, stage_rows, which
 from memx.engine.record import MEANING, Record, lost_at, records, trail
 from memx.engine.store.marks import Mark, Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
@@ -25,7 +25,7 @@ _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inl
 
 
 def html_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterator[str]:
-    """The page in pieces: the run, then each question that meets the condition, or that did not pass."""
+    """The page in pieces: the run, then each question that meets the condition, or that failed or broke."""
     run = store.run(run_id)
     kept = chosen(where)
     summary = summarize(store, run_id)
@@ -38,8 +38,7 @@ def html_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterat
     )
     yield _head(run, summary)
     yield _why(store, run_id, summary)
-    shown = "that did not pass" if where is None else "that the filter keeps"
-    yield f"<main>\n<h2>{store.count(run_id, kept)} questions {shown}</h2>\n{_form(store, run_id, kept)}"
+    yield f"<main>\n<h2>{store.count(run_id, kept)} questions {which(where)}</h2>\n{_form(store, run_id, kept)}"
     triage = Marks(store).current(run)
     for record in records(store, run, kept):
         yield _question(record, triage.get(record.key[1], Triage()))

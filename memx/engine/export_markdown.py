@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from memx.engine.export_parts import calibration_lines, chosen, facts_of, stage_rows
+from memx.engine.export_parts import calibration_lines, chosen, facts_of, stage_rows, which
 from memx.engine.record import MEANING, Record, lost_at, records, trail
 from memx.engine.store.marks import Mark, Marks, Triage
 from memx.engine.store.reader import Store, Where
@@ -17,7 +17,7 @@ _LIMIT = 1_200
 
 
 def markdown_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterator[str]:
-    """The summary of the run, then a section for each question that meets the condition, or that did not pass."""
+    """The summary of the run, then a section for each question that meets the condition, or that failed or broke."""
     run = store.run(run_id)
     kept = chosen(where)
     summary = summarize(store, run_id)
@@ -29,8 +29,7 @@ def markdown_chunks(store: Store, run_id: str, where: Where | None = None) -> It
         lines += ["| stage | cause | FAILs | share |", "|---|---|---|---|"]
         lines += [f"| {stage} | {cause} | {count} | {100 * share:.1f} % |" for stage, cause, count, share in rows]
         lines += ["", *calibration_lines(store), ""]
-    shown = "that did not pass" if where is None else "that the filter keeps"
-    lines += [f"{store.count(run_id, kept)} of {summary.questions} questions, those {shown}:", "", ""]
+    lines += [f"{store.count(run_id, kept)} of {summary.questions} questions, those {which(where)}:", "", ""]
     yield "\n".join(lines)
     triage = Marks(store).current(run)
     for record in records(store, run, kept):
