@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from memx.diagnose.contract import Embed, History
 from memx.diagnose.details import COPY, Held, held, overlap
 from memx.diagnose.lexicon import Lexicon, Read, turn_text
-from memx.diagnose.links import Link, TurnLinks
+from memx.diagnose.links import Link, TurnLinks, statements
 from memx.diagnose.pieces import Piece
 from memx.model import Case, DecidedBy, Fact
 
@@ -35,6 +35,7 @@ _AS_GOOD = -0.1  # lead from which a fact may come from a turn as well as from t
 _ALL_BUT = 0.9  # score from which a fact is a turn's text, as good as word for word
 _LOOSE = 0.5  # score below which wording links a fact to no turn for certain
 _VERBATIM_WORDS = 4  # words from which a turn that stands whole inside a longer fact is no accident
+_COPY_THAT_DENIES = 0.9  # share of a turn's words from which a text says the same or the opposite
 _SAME_MEANING = 0.7  # cosine of a paraphrase
 
 
@@ -313,9 +314,16 @@ class Ladder:
         return bool(piece.detail.said.terms - self.lexicon.speakers) and not told & near
 
     def _denies(self, piece: Piece, fact: Fact) -> bool:
-        """True for a copy of the turn that says the opposite."""
-        read, said = self.lexicon.read(fact.content), piece.detail.said
-        return read.negated != said.negated and overlap(read, said, self.lexicon) >= 0.9
+        """True for a copy of the turn that says the opposite; what a longer fact denies elsewhere does not count."""
+        said = piece.detail.said
+        if (
+            self._repeats(piece, fact)
+            or overlap(self.lexicon.read(fact.content), said, self.lexicon) < _COPY_THAT_DENIES
+        ):
+            return False
+        told = [self.lexicon.read(part) for part in statements(fact.content)]
+        about = [read for read in told if overlap(said, read, self.lexicon) >= COPY] or told
+        return any(read.negated for read in about) != said.negated
 
     # ---------------------------------------------------------------------------------------------------- embedding
 

@@ -108,7 +108,7 @@ class TurnLinks:
         found = {link.turn_id: link for link in self._link(text, subject, session)}
         if max((link.score for link in found.values()), default=0.0) >= _AS_GOOD_AS_TURN:
             return found.values()
-        parts = [part for part in _STATEMENT.split(text) if len(self._lexicon.read(part).terms) >= _STATEMENT_TERMS]
+        parts = [part for part in statements(text) if len(self._lexicon.read(part).terms) >= _STATEMENT_TERMS]
         for part in parts if len(parts) > 1 else ():
             for link in self._link(part, self._subject(part) or subject, session):
                 if link.turn_id not in found or link.odds > found[link.turn_id].odds:
@@ -155,6 +155,11 @@ class TurnLinks:
     def _subject(self, text: str) -> str | None:
         """The speaker that a text names first."""
         return next((one for one in map(term, words(text)) if one in self._lexicon.speakers), None)
+
+
+def statements(text: str) -> list[str]:
+    """The statements of a text: its sentences, and clauses with a subject of their own."""
+    return [part for part in _STATEMENT.split(text) if part.strip()]
 
 
 def _terms(read: Read | None) -> frozenset[str]:

@@ -240,3 +240,22 @@ def test_a_contradicting_statement_in_other_words() -> None:
     assert diagnose(asked, [*facts.values(), planted], seen, answer="In Kristiansand").cause is Cause.BOTH_ACTIVE
     elsewhere = Fact("x2", "Karin, the sister of Ines, has her work as a vet in the city of Trondheim.")
     assert diagnose(asked, [*facts.values(), elsewhere], seen, answer="In Kristiansand").cause is Cause.SYNTHESIS
+
+
+def test_a_note_of_several_statements_carries_each_of_its_turns() -> None:
+    note = Fact(
+        "n1",
+        "Tomas adopted two greyhounds named Pixel and Moss last week. Ines does not eat meat. "
+        "Ines's choir rehearses every Monday at 8 pm.",
+    )
+    for question in (DOGS, ask("When does Ines's choir rehearse?", "Monday at 8 pm", "b4")):
+        assert diagnose(question, [note], rows(note), answer="no idea").cause is Cause.SYNTHESIS
+    lost = replace(note, content=note.content.replace("at 8 pm", "late"))
+    found = diagnose(ask("At what time does Ines's choir rehearse?", "8 pm", "b4"), [lost], rows(lost))
+    assert found.cause is Cause.DISTORTED
+
+
+def test_what_a_note_denies_elsewhere_does_not_deny_the_turn() -> None:
+    lines = [f"{turn.content}" for turn in (verbatim()[one] for one in ("a4", "b5"))]
+    note = Fact("n1", " ".join([*lines, "Ines doesn't like dogs."]))
+    assert diagnose(DOGS, [note], rows(note), answer="Rex").cause is Cause.SYNTHESIS
