@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -38,6 +39,10 @@ COMMANDS = {
     "datasets": ("datasets", "List datasets, check a file."),
     "adapters": ("adapters", "List memory systems, show one's options."),
 }
+
+
+#: Signals that asked this command to end.
+_interrupts: list[int] = []
 
 
 class LazyGroup(click.Group):
@@ -93,7 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns its exit code. Every error is one line on stderr, never a traceback."""
     # A polite kill is an interrupt: what was finished is saved and the line to resume is printed.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _interrupts.clear()
+    signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt)
     try:
         result = command.main(args=list(arguments) if arguments is not None else None, standalone_mode=False)
     except click.exceptions.Exit as ended:
@@ -115,8 +123,17 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if _interrupts:
+            # A package that was being imported may turn the interrupt into an error of its own.
+            say("memx: interrupted")
+            return 130
         return _unexpected(error)
     return result if isinstance(result, int) else 0
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def say(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,3 +131,17 @@ def test_keys_reach_no_file(memx_: Call, tmp_path: Path) -> None:
     for path in (tmp_path / ".memx").iterdir():
         if path.is_file():
             assert secret.encode() not in path.read_bytes()
+
+
+def test_an_interrupt_that_a_package_turned_into_an_error_is_an_interrupt(
+    memx_: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def imports(*arguments: object) -> None:
+        try:
+            signal.raise_signal(signal.SIGTERM)
+        except KeyboardInterrupt:
+            # As packages in C do while they are being imported.
+            raise ImportError("import numpy failed") from None
+
+    monkeypatch.setattr("memx.engine.store.reader.Store.__init__", imports)
+    assert memx_("runs", "ls") == (130, "", "memx: interrupted\n")
