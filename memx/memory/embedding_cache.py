@@ -28,6 +28,9 @@ FILE_NAME = "embeddings.sqlite"
 #: Raised when the layout of the file changes; a file of another version is set aside.
 VERSION = 2
 _CHUNK = 500  # SQLite allows 999 variables in a statement on old builds
+# Held while a file is opened or set aside: of several embedders that meet the same damage one sets the file aside, and
+# the others find the new one.
+_opening = threading.Lock()
 _SCHEMA = """CREATE TABLE IF NOT EXISTS vectors (
   signature TEXT NOT NULL, text_sha256 BLOB NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (signature, text_sha256)
 )"""
@@ -46,8 +49,9 @@ class CachedEmbedder(Embedder):
         self.path = directory / FILE_NAME
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
+        self._file = 0
         self.hits = self.misses = 0
-        with self._lock:
+        with self._lock, _opening:
             self._open()
 
     @property
@@ -115,8 +119,9 @@ class CachedEmbedder(Embedder):
         except sqlite3.OperationalError as error:
             log.warning("embedding cache %s is not used: %s", self.path, error)
         except sqlite3.DatabaseError as error:
-            self._set_aside(str(error))
-            self._open()
+            with _opening:
+                self._set_aside(str(error))
+                self._open()
             return None
         with suppress(sqlite3.Error):
             self._connection.close()
@@ -129,6 +134,7 @@ class CachedEmbedder(Embedder):
             try:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 connection = sqlite3.connect(self.path, timeout=30, check_same_thread=False)
+                self._file = _inode(self.path)
                 version = connection.execute("PRAGMA user_version").fetchone()[0]
                 if version not in (0, VERSION):
                     raise sqlite3.DatabaseError(f"written by another version ({version})")
@@ -160,11 +166,22 @@ class CachedEmbedder(Embedder):
                 self._connection.close()
             self._connection = None
         aside = self.path.with_name(f"{self.path.name}.broken-{os.getpid()}")
+        if _inode(self.path) != self._file:
+            return  # another has done it
         log.warning("embedding cache %s is unusable (%s): set aside as %s and rebuilt", self.path, reason, aside.name)
+        # The log first: left beside a new file it would be taken for that file's.
         with suppress(OSError):
+            for suffix in ("-wal", "-shm"):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
             self.path.replace(aside)
-        for suffix in ("-wal", "-shm"):
-            self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
+
+def _inode(path: Path) -> int:
+    """Tells a file from another that took its name; 0 where there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return 0
 
 
 def _key(signature: Signature) -> str:

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -125,6 +126,24 @@ def test_unusable_cache_file_is_set_aside_and_said_so(
     again = Lengths()
     CachedEmbedder(again, tmp_path).embed(["one", "four"])
     assert again.asked == []
+
+
+def test_embedders_that_meet_the_same_damage_set_the_file_aside_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "embeddings.sqlite").write_bytes(b"no database at all" * 500)
+    together = threading.Barrier(6)
+
+    def work(number: int) -> None:
+        together.wait()
+        CachedEmbedder(Lengths(), tmp_path).embed([f"{number} {i}" for i in range(20)])
+
+    with caplog.at_level(logging.WARNING), ThreadPoolExecutor(6) as pool:
+        list(pool.map(work, range(6)))
+    assert caplog.text.count("set aside") == 1 and "not used" not in caplog.text
+    counting = Lengths()
+    CachedEmbedder(counting, tmp_path).embed([f"{number} {i}" for number in range(6) for i in range(20)])
+    assert counting.asked == []
 
 
 def test_damaged_vector_is_computed_anew(tmp_path: Path) -> None:
