@@ -80,6 +80,7 @@ def test_a_kept_graph_is_found_by_another_instance_read_in_pages_and_reset_alone
         assert later.export_state("one").facts == () and ask(later, "one").facts == ()
         assert by_turn(later.export_state("two"))[OLD].status is FactStatus.SUPERSEDED
         later.close()
+        assert not any(path.name.startswith("one") for path in tmp_path.iterdir())
 
 
 def test_every_fault_of_the_model_is_an_error_and_a_failed_turn_leaves_nothing() -> None:

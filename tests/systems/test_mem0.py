@@ -109,6 +109,7 @@ def test_a_kept_store_is_found_by_another_instance_read_whole_and_reset_alone(tm
         assert later.export_state("one").facts == () and len(later.export_state("two").facts) == 5
         assert later.keeps_data and not make(path="").keeps_data
         later.close()
+        assert not (tmp_path / "one").exists()
 
 
 def test_one_s_own_configuration_is_used(tmp_path: Path) -> None:

