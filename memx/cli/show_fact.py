@@ -19,6 +19,7 @@ def command(fact_id: str, run: str | None, case: str | None, directory: Path) ->
 
     Between sessions only a run with --snapshots session can tell.
     """
+    from memx.diagnose.timeline import EventKind
     from memx.engine.store.reader import Store
     from memx.errors import UnknownNameError, UsageError
     from memx.text.gate import safe
@@ -37,15 +38,15 @@ def command(fact_id: str, run: str | None, case: str | None, directory: Path) ->
         raise UsageError(f"{len(holding)} cases hold a fact '{fact_id}'", f"Name one: --case {holding[0]}")
     click.echo(f"{safe(fact_id)} in {holding[0]}, run {found.run_id}")
     for event in lives[holding[0]]:
-        when = f"after session {event.session_id}" if event.session_id else event.label or f"step {event.step}"
-        if event.fact is None:
-            click.echo(f"  {when}: LOST")
+        when = f"after session {event.session_id}" if event.session_id else event.label
+        if event.new is None:
+            click.echo(f"  {safe(when)}: LOST")
             continue
-        what = "stored" if event.before is None else "changed"
-        if event.before is not None and event.before.content == event.fact.content:
-            what = f"{event.before.status} -> {event.fact.status}"
-        click.echo(f"  {when}: {what}, {event.fact.status}")
-        if event.before is not None and event.before.content != event.fact.content:
-            click.echo(f"    - {safe(event.before.content)}")
-        click.echo(f"    + {safe(event.fact.content)}")
+        by = f" by {safe(', '.join(event.by))}" if event.by else ""
+        status = event.new.status if event.kind is EventKind.BORN else f"{event.kind}{by}, {event.new.status}"
+        click.echo(f"  {safe(when)}: {'stored, ' if event.kind is EventKind.BORN else ''}{status}")
+        if event.old is not None and event.kind is EventKind.REWRITTEN:
+            click.echo(f"    - {safe(event.old.content)}")
+        if event.kind in (EventKind.BORN, EventKind.REWRITTEN):
+            click.echo(f"    + {safe(event.new.content)}")
     store.close()

@@ -18,6 +18,7 @@ class EventKind(StrEnum):
     REWRITTEN = "rewritten"
     RETIRED = "retired"
     REVIVED = "revived"
+    RELINKED = "relinked"  # other links, provenance or status that is not active before or after
     LOST = "lost"
 
 
@@ -29,6 +30,7 @@ class FactEvent:
         session_id: the session whose ingest did it; empty for what stood before the first or came after the last.
         old, new: the fact before and after; None where it did not exist.
         by: ids of the facts that supersede it, for ``retired``.
+        label: of the snapshot that showed it.
     """
 
     kind: EventKind
@@ -37,6 +39,7 @@ class FactEvent:
     old: Fact | None
     new: Fact | None
     by: tuple[str, ...] = ()
+    label: str = ""
 
     def sentence(self) -> str:
         """The event in words."""
@@ -50,6 +53,8 @@ class FactEvent:
             return f"{self.fact_id} {self.new.status}{by}, {when}"
         if self.kind is EventKind.REVIVED:
             return f"{self.fact_id} active again by {when}"
+        if self.kind is EventKind.RELINKED:
+            return f"{self.fact_id} linked anew by {when}"
         return f"{self.fact_id} lost by {when}"
 
 
@@ -76,18 +81,32 @@ def _step(session_id: str, earlier: Snapshot, later: Snapshot) -> list[FactEvent
             replaced.setdefault(one, []).append(fact.fact_id)
     events = []
     for fact_id, now in new.items():
-        was = old.get(fact_id)
-        if was is None:
-            events.append(FactEvent(EventKind.BORN, fact_id, session_id, None, now))
-            continue
-        if was.content != now.content:
-            events.append(FactEvent(EventKind.REWRITTEN, fact_id, session_id, was, now))
-        if was.active and not now.active:
-            by = tuple(replaced.get(fact_id, ()))
-            events.append(FactEvent(EventKind.RETIRED, fact_id, session_id, was, now, by))
-        elif now.active and not was.active:
-            events.append(FactEvent(EventKind.REVIVED, fact_id, session_id, was, now))
-    events.extend(
-        FactEvent(EventKind.LOST, fact_id, session_id, was, None) for fact_id, was in old.items() if fact_id not in new
-    )
+        by = tuple(replaced.get(fact_id, ()))
+        events += changes(fact_id, session_id, old.get(fact_id), now, by, later.label)
+    for fact_id, was in old.items():
+        if fact_id not in new:
+            events += changes(fact_id, session_id, was, None, (), later.label)
     return events
+
+
+def changes(
+    fact_id: str, session_id: str, old: Fact | None, new: Fact | None, by: Sequence[str] = (), label: str = ""
+) -> list[FactEvent]:
+    """What happened to one fact between two snapshots; two events where it was both rewritten and retired."""
+    kinds: list[EventKind] = []
+    if new is None:
+        kinds = [EventKind.LOST] if old else []
+    elif old is None:
+        kinds = [EventKind.BORN]
+    else:
+        if old.content != new.content:
+            kinds.append(EventKind.REWRITTEN)
+        if old.active != new.active:
+            kinds.append(EventKind.REVIVED if new.active else EventKind.RETIRED)
+        kept = (old.status, old.supersedes, old.source_turn_ids) == (new.status, new.supersedes, new.source_turn_ids)
+        if not kinds and not kept:
+            kinds.append(EventKind.RELINKED)
+    return [
+        FactEvent(kind, fact_id, session_id, old, new, tuple(by) if kind is EventKind.RETIRED else (), label)
+        for kind in kinds
+    ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 
-from memx.engine.store.reader import FactEvent, RunRow, Store, StoredDiff, Where
+from memx.diagnose.timeline import FactEvent
+from memx.engine.store.reader import RunRow, Store, StoredDiff, Where
 from memx.errors import StoreError
 from memx.model import EvidencePiece, Fact, FactStatus, Stage, Trace, Turn
 

@@ -144,7 +144,7 @@ def test_snapshots_per_session_tell_when_a_fact_was_born(tmp_path: Path) -> None
     run = memx.run(worlds.Notebook, Small(1, sessions=3), directory=tmp_path, snapshots="session")
     store = Store(tmp_path)
     (event,) = store.timeline(run.run_id, "case-0", "D3:0")
-    assert (event.session_id, event.before) == ("D3", None)
+    assert (event.session_id, event.kind, event.old) == ("D3", "born", None)
     assert len(store.snapshot(run.run_id, "case-0", step=1).facts) == 3
 
 

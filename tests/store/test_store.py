@@ -101,7 +101,7 @@ def test_a_trace_and_its_case_come_back_as_they_were(tmp_path: Path) -> None:
     assert store.snapshot("r1", "c1", step=0).facts == (OLD,)
     diff = store.diff("r1", "c1")
     assert (diff.added, diff.removed, diff.changed, diff.unchanged) == ((OTHER,), (), ((OLD, NEW),), 0)
-    assert [(e.step, e.before, e.fact) for e in store.timeline("r1", "c1", "f1")] == [(0, None, OLD), (1, OLD, NEW)]
+    assert [(e.old, e.new) for e in store.timeline("r1", "c1", "f1")] == [(None, OLD), (OLD, NEW)]
     row = store.run()
     assert (row.run_id, row.state, row.done, row.summary) == ("r1", "finished", 1, {"questions": 1})
     assert store.questions("r1")[0].rank == 3

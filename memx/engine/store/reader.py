@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from memx.diagnose.timeline import FactEvent, changes
 from memx.engine.store import codec
 from memx.engine.store.audits import audit_of
 from memx.engine.store.processes import process_alive
 from memx.engine.store.rows import (
     CaseRow,
-    FactEvent,
     QuestionRow,
     RunRow,
     SnapshotStep,
@@ -30,7 +30,7 @@ from memx.errors import StoreError, UnknownNameError
 from memx.model import Fact, Session, Snapshot, Trace, Turn
 
 __all__ = [
-    "SORTS", "CaseRow", "FactEvent", "QuestionRow", "RunRow", "SnapshotStep", "Store", "StoredDiff", "Where",
+    "SORTS", "CaseRow", "QuestionRow", "RunRow", "SnapshotStep", "Store", "StoredDiff", "Where",
     "process_alive",
 ]  # fmt: skip
 
@@ -262,9 +262,20 @@ class Store:
         before: Fact | None = None
         for row in rows:
             fact = None if row["fact_key"] is None else codec.fact_of(dict(row))
-            events.append(FactEvent(row["step"], row["label"], row["session"], before, fact))
+            retired = before is not None and before.active and fact is not None and not fact.active
+            by = self._superseding(run_id, case_id, attempt, fact_id, row["step"]) if retired else ()
+            events += changes(fact_id, row["session"] or "", before, fact, by, row["label"])
             before = fact
         return events
+
+    def _superseding(self, run_id: str, case_id: str, attempt: int, fact_id: str, step: int) -> tuple[str, ...]:
+        rows = self.query(
+            "SELECT DISTINCT f.fact_id FROM snapshot_changes c JOIN facts f USING (run_id, fact_key) "
+            "WHERE c.run_id = ? AND c.case_id = ? AND c.attempt = ? AND c.step <= ? "
+            "AND EXISTS (SELECT 1 FROM json_each(f.supersedes) WHERE value = ?) ORDER BY f.fact_id",
+            [run_id, case_id, attempt, step, fact_id],
+        )
+        return tuple(row["fact_id"] for row in rows)
 
     def sessions(self, run_id: str, case_id: str) -> list[Session]:
         """The stored sessions of a case, in order: all, or of a huge case those that its questions cite as evidence."""

@@ -99,17 +99,6 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class FactEvent:
-    """One change in a fact's life: ``fact`` is None when it was removed, ``before`` None when it was born."""
-
-    step: int
-    label: str
-    session_id: str | None
-    before: Fact | None
-    fact: Fact | None
-
-
-@dataclass(frozen=True, slots=True)
 class SnapshotStep:
     """A snapshot that was taken of a case: its number, label, and the session it was taken after (None: before all)."""
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from memx.diagnose.timeline import EventKind, FactEvent
 from memx.engine.record import Record
-from memx.engine.store.reader import FactEvent
-from memx.model import FactStatus
 from memx.tui.document import Line, shortened
 
 _MOST = 12
@@ -18,7 +17,7 @@ def timeline_page(record: Record, limit: int | None = None) -> list[Line]:
     if not ids:
         return [Line("No fact of the store is tied to this question.", "dim")]
     lines: list[Line] = []
-    if all(event.session_id is None for fact_id in ids[:_MOST] for event in record.timeline(fact_id)):
+    if not any(event.session_id for fact_id in ids[:_MOST] for event in record.timeline(fact_id)):
         lines += [
             Line("Snapshots were taken before and after the whole ingest alone;", "dim"),
             Line("memx run --snapshots session shows which session changed what.", "dim"),
@@ -39,17 +38,16 @@ def timeline_page(record: Record, limit: int | None = None) -> list[Line]:
 
 
 def _event(event: FactEvent, limit: int | None) -> list[Line]:
-    where = event.session_id or event.label or f"snapshot {event.step}"
-    prefix = f"  {where:<12} "
-    if event.fact is None:
+    prefix = f"  {event.session_id or event.label:<12} "
+    if event.new is None:
         return [Line("LOST from the store", "bad", prefix)]
-    text = shortened(event.fact.content, limit) or "(empty)"
-    if event.before is None:
-        return [Line(f"born  {event.fact.status}  {text}", "good" if event.fact.active else "warn", prefix)]
-    lines = []
-    if event.before.content != event.fact.content:
-        lines += [Line(f"reworded  {text}", "warn", prefix)]
-    if event.before.status != event.fact.status:
-        role = "good" if event.fact.status == FactStatus.ACTIVE else "bad"
-        lines.append(Line(f"{event.before.status} -> {event.fact.status}", role, prefix))
-    return lines or [Line("its links or dates changed", "dim", prefix)]
+    text = shortened(event.new.content, limit) or "(empty)"
+    if event.kind is EventKind.BORN:
+        return [Line(f"born  {event.new.status}  {text}", "good" if event.new.active else "warn", prefix)]
+    if event.kind is EventKind.REWRITTEN:
+        return [Line(f"reworded  {text}", "warn", prefix)]
+    if event.old is not None and event.old.status != event.new.status:
+        by = f" by {', '.join(event.by)}" if event.by else ""
+        role = "good" if event.new.active else "bad"
+        return [Line(f"{event.old.status} -> {event.new.status}{by}", role, prefix)]
+    return [Line("its links changed", "dim", prefix)]
