@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from memx.cli.ingest import say_progress
+from memx.cli.ingest import IndexingProgress
 from memx.cli.options import directory_option
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(
 
     if not question.strip():
         raise UsageError("the question is empty", 'For example: memx ask "When did we ship 2.0?"')
-    engine = Knowledge(directory).indexed(mode, say_progress)
+    engine = Knowledge(directory).indexed(mode, IndexingProgress())
     facts, dates = retrieved(engine, question, top_k)
     answer = _answer(question, facts, dates, answer_model, base_url, context_budget, directory)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,7 +50,7 @@ def command(source: str, path: Path, dry_run: bool, as_json: bool, directory: Pa
     knowledge = Knowledge(directory)
     done = knowledge.put(source, str(opened.root), opened.iter_records())
     say(f"memx: {done.added} records added, {done.changed} changed, {done.removed} removed, {done.unchanged} as before")
-    knowledge.indexed(progress=say_progress)
+    knowledge.indexed(progress=IndexingProgress())
     say('memx: next: memx ask "a question"')
 
 
@@ -61,9 +62,18 @@ def _opened(source: str, path: Path) -> Source:
     return kinds[source](path)
 
 
-def say_progress(done: int, total: int) -> None:
-    """One line that moves in a terminal; elsewhere one at the end."""
-    if sys.stderr.isatty():
-        click.echo(f"\rmemx: indexing {done}/{total}", nl=done == total, err=True)
-    elif done == total:
-        say(f"memx: indexed {total} records")
+class IndexingProgress:
+    """One line with the time left that moves in a terminal; elsewhere one at the end."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def __call__(self, done: int, total: int) -> None:
+        if not sys.stderr.isatty():
+            if done == total:
+                say(f"memx: indexed {total} records")
+            return
+        left = (time.monotonic() - self._started) / done * (total - done) if done else 0.0
+        minutes, seconds = divmod(round(left), 60)
+        words = f"memx: indexing {done}/{total}{f'  {minutes}:{seconds:02} left' if 0 < done < total else ''}"
+        click.echo(f"\r{words:<50}", nl=done == total, err=True)

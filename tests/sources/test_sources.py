@@ -143,7 +143,7 @@ def test_a_clone_gives_repository_folders_files_and_symbols(clone: Path) -> None
     source = GitHubSource(clone)
     records = source.records()
     kinds = [record.metadata["record_type"] for record in records]
-    assert {kind: kinds.count(kind) for kind in kinds} == {"repository": 1, "directory": 1, "file": 3, "symbol": 3}
+    assert {kind: kinds.count(kind) for kind in kinds} == {"repository": 1, "directory": 1, "file": 2, "symbol": 3}
     assert records[0].metadata["origin"] == "https://example.org/shop.git"
     symbols = {record.metadata["symbol"]: record for record in source.symbols()}
     cart, total = symbols["Cart"].metadata, symbols["Cart.total"].metadata
@@ -151,15 +151,30 @@ def test_a_clone_gives_repository_folders_files_and_symbols(clone: Path) -> None
     assert (total["symbol_type"], total["parent"], total["line_start"]) == ("method", "Cart", 4)
     assert symbols["empty"].metadata["symbol_type"] == "function"
     assert {record.metadata["at"] for record in source.files()} == {"2024-02-03T04:05:06+00:00"}
-    (finding,) = set(source.findings)
-    assert finding.startswith("lib/old.py: its symbols are left out: Missing parentheses")
+    assert symbols["Cart"].text.endswith('class Cart(Base):\n    """Holds what a customer chose."""')
+    assert symbols["Cart.total"].text.endswith("\n@property\ndef total(self):\n    return 0")
+    (finding,) = source.findings
+    assert finding.startswith("lib/old.py: read without its symbols: Missing parentheses")
     assert not any("token" in json.dumps(record.as_dict()) for record in records)
+
+
+def test_of_a_python_file_every_line_is_in_one_record(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import os\n\n\ndef outer():\n    x = 1\n\n    def inner():\n        return x\n\n    return inner\n\n\n"
+        "if os.name:\n    class Late:\n        y = 2\nelse:\n    z = 3\n"
+    )
+    source = GitHubSource(tmp_path)
+    symbols = {record.metadata["symbol"]: record.text.partition("\n")[2] for record in source.symbols()}
+    assert list(symbols) == ["outer", "outer.inner", "Late"]
+    assert symbols["outer"] == "def outer():\n    x = 1\n\n\n    return inner"
+    (rest,) = [record.text for record in source.files()]
+    assert "import os" in rest and "z = 3" in rest and "return" not in rest and "y = 2" not in rest
 
 
 def test_a_folder_without_git_is_read_as_it_lies(clone: Path) -> None:
     (clone / ".git").rename(clone.parent / "gone")
     paths = {record.metadata["path"] for record in GitHubSource(clone).files()}
-    assert paths == {"README.md", "lib/cart.py", "lib/old.py", "untracked.txt"}
+    assert paths == {"README.md", "lib/old.py", "untracked.txt"}
 
 
 def test_issues_of_the_api_and_of_gh_are_read(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,9 +40,8 @@ class GitHubSource(Source):
         self._read = None
         yield from self.repository()
         yield from self.directories()
-        for file in self._files():
-            yield from self._file_records(file)
-            yield from self._symbol_records(file)
+        yield from self.files()
+        yield from self.symbols()
 
     def repository(self) -> Iterator[Record]:
         """One record that says what the repository is."""
@@ -76,14 +74,22 @@ class GitHubSource(Source):
                     yield Record(f"Folder {folder} holds {piece}", own)
 
     def files(self) -> Iterator[Record]:
-        """The text of every file, in pieces that begin with its path."""
+        """The text of every file, in pieces that begin with its path; of a Python file what is outside of symbols."""
         for file in self._files():
-            yield from self._file_records(file)
+            text = self._parsed(file)[1]
+            for number, piece in enumerate(pieces(text), start=1):
+                own = self._metadata("file", f"{file.path}#{number}", file.at, file.path)
+                yield Record(f"{file.path}\n{piece}", own)
 
     def symbols(self) -> Iterator[Record]:
-        """Classes and functions of the Python files."""
+        """Classes and functions of the Python files, in pieces that begin with what they are and where they stand."""
         for file in self._files():
-            yield from self._symbol_records(file)
+            for symbol in self._parsed(file)[0]:
+                head = f"{symbol.kind} {symbol.name} in {file.path}, lines {symbol.first} to {symbol.last}"
+                for number, piece in enumerate(pieces(textwrap.dedent(symbol.text)), start=1):
+                    identity = f"{file.path}:{symbol.first}:{symbol.name}#{number}"
+                    own = self._metadata("symbol", identity, file.at, file.path) | _symbol(symbol)
+                    yield Record(f"{head}\n{piece}", own)
 
     def issues(self) -> Iterator[Record]:
         """Issues, pull requests and comments of an export."""
@@ -108,23 +114,17 @@ class GitHubSource(Source):
             self._read = list(files_of(self.root, self.findings))
         return self._read
 
-    def _file_records(self, file: File) -> Iterator[Record]:
-        for number, piece in enumerate(pieces(file.text), start=1):
-            yield Record(f"{file.path}\n{piece}", self._metadata("file", f"{file.path}#{number}", file.at, file.path))
-
-    def _symbol_records(self, file: File) -> Iterator[Record]:
+    def _parsed(self, file: File) -> tuple[list[Symbol], str]:
+        """The symbols of a file and the text outside of them; none of what is no Python."""
         if not file.path.endswith(".py"):
-            return
+            return [], file.text
         try:
-            found = symbols_of(file)
+            return symbols_of(file)
         except SyntaxError as error:
-            self.findings.append(f"{file.path}: its symbols are left out: {error.msg}")
-            return
-        for symbol in found:
-            head = f"{symbol.kind} {symbol.name} in {file.path}, lines {symbol.first} to {symbol.last}"
-            said = next(pieces(_documented(symbol)), "")
-            own = self._metadata("symbol", f"{file.path}:{symbol.first}:{symbol.name}", file.at, file.path)
-            yield Record(f"{head}\n{said}", own | _symbol(symbol))
+            told = f"{file.path}: read without its symbols: {error.msg}"
+            if told not in self.findings:
+                self.findings.append(told)
+            return [], file.text
 
     def _issue_records(self, issue: Issue) -> Iterator[Record]:
         labels = f" [{', '.join(issue.labels)}]" if issue.labels else ""
@@ -158,15 +158,3 @@ def _symbol(symbol: Symbol) -> dict[str, Any]:
         "symbol": symbol.name, "symbol_type": symbol.kind, "line_start": symbol.first, "line_end": symbol.last,
         "bases": list(symbol.bases), "parent": symbol.parent,
     }  # fmt: skip
-
-
-def _documented(symbol: Symbol) -> str:
-    """A symbol's first lines, and what its docstring says: what it is for comes before how it does it."""
-    try:
-        node = ast.parse(textwrap.dedent(symbol.text)).body[0]
-        said = (
-            ast.get_docstring(node) if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else ""
-        )
-    except (SyntaxError, IndexError, ValueError, RecursionError):
-        said = ""
-    return f"{said}\n\n{symbol.text}" if said else symbol.text

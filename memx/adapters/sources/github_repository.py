@@ -50,6 +50,7 @@ class Symbol:
         first, last: its lines, from 1.
         bases: of a class, as written.
         parent: the symbol around it; empty at the top.
+        text: its lines without those of the symbols inside it, which are symbols of their own.
     """
 
     kind: str
@@ -97,8 +98,8 @@ def files_of(root: Path, findings: list[str]) -> Iterator[File]:
         yield File(inner, text, changed.get(inner) or modified(path))
 
 
-def symbols_of(file: File) -> list[Symbol]:
-    """Classes and functions of a Python file, in the order they stand.
+def symbols_of(file: File) -> tuple[list[Symbol], str]:
+    """Classes and functions of a Python file, in the order they stand, and the text outside of them all.
 
     Raises:
         SyntaxError: it is no Python of this version.
@@ -106,26 +107,37 @@ def symbols_of(file: File) -> list[Symbol]:
     lines = file.text.splitlines()
     found: list[Symbol] = []
 
-    def visit(node: ast.AST, parent: str, in_class: bool) -> None:
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-                is_class = isinstance(child, ast.ClassDef)
-                kind = "class" if is_class else "method" if in_class else "function"
-                name = f"{parent}.{child.name}" if parent else child.name
-                first = min([child.lineno, *(one.lineno for one in child.decorator_list)])
-                last = child.end_lineno or child.lineno
-                bases = tuple(ast.unparse(base) for base in child.bases) if isinstance(child, ast.ClassDef) else ()
-                text = "\n".join(lines[first - 1 : last])
-                found.append(Symbol(kind, name, first, last, bases, parent, text))
-                visit(child, name, is_class)
-            else:
-                visit(child, parent, in_class)
+    def visit(node: ast.AST, parent: str, in_class: bool, first: int, last: int) -> str:
+        """The lines of a node that belong to no symbol inside it."""
+        own, at = [], first
+        for child in _inside(node):
+            begin = min([child.lineno, *(one.lineno for one in child.decorator_list)])
+            end = child.end_lineno or child.lineno
+            own += lines[at - 1 : begin - 1]
+            at = end + 1
+            is_class = isinstance(child, ast.ClassDef)
+            kind = "class" if is_class else "method" if in_class else "function"
+            name = f"{parent}.{child.name}" if parent else child.name
+            bases = tuple(ast.unparse(base) for base in child.bases) if isinstance(child, ast.ClassDef) else ()
+            place = len(found)
+            text = visit(child, name, is_class, begin, end)
+            found.insert(place, Symbol(kind, name, begin, end, bases, parent, text))
+        return "\n".join([*own, *lines[at - 1 : last]])
 
     try:
-        visit(ast.parse(file.text), "", False)
+        rest = visit(ast.parse(file.text), "", False, 1, len(lines))
     except (RecursionError, ValueError) as error:
         raise SyntaxError(str(error)) from None
-    return found
+    return found, rest
+
+
+def _inside(node: ast.AST) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The nearest symbols inside a node, in the order they stand; those in branches and loops too."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+        else:
+            yield from _inside(child)
 
 
 def _tracked(root: Path) -> list[str]:
