@@ -62,7 +62,13 @@ if TYPE_CHECKING:
 @click.option("--probe", is_flag=True, help="Then ask the failed questions again with one thing changed (memx probe).")
 @click.option("--optimize", is_flag=True, help="Then learn the built-in memory's signal weights (mode full).")
 @click.option("--dry-run-weights", is_flag=True, help="With --optimize: print the weights, write nothing.")
-@click.option("--step-size", type=float, default=0.02, show_default=True, help="Of --optimize: the most per step.")
+@click.option(
+    "--step-size",
+    type=click.FloatRange(0, 1, min_open=True),
+    default=0.02,
+    show_default=True,
+    help="Of --optimize: the most per step.",
+)
 @click.option("--fail-under", type=float, metavar="SCORE", help="Exit 1 when the accuracy is below SCORE (0 to 1).")
 @click.option("--detach", is_flag=True, help="Run in the background; memx runs watch follows it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the run as JSON instead of the summary.")

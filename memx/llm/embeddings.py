@@ -75,13 +75,7 @@ class EmbeddingModel:
             result = self._send(texts, preflight)
             if isinstance(result, Vectors):
                 self.endpoint.count_given_up(False)
-                if len(result.rows) != len(texts) or len({len(row) for row in result.rows}) > 1:
-                    raise ModelError(
-                        f"{self.model} at {shown_url(self.endpoint.base_url)} returned {len(result.rows)} vectors for "
-                        f"{len(texts)} texts, or vectors of several dimensions",
-                        "Is it an embedding model?",
-                    )
-                return result.rows
+                return self._checked(result.rows, len(texts))
             if result.kind is Kind.ADAPT or result.kind is Kind.REJECTED:
                 raise result.error
             if result.kind is Kind.FATAL:
@@ -90,6 +84,22 @@ class EmbeddingModel:
                     self.endpoint.gate.close(result.error)
                 raise result.error
             retries.hold_back(result)
+
+    def _checked(self, rows: list[list[float]], texts: int) -> list[list[float]]:
+        found = {len(row) for row in rows}
+        what = ""
+        if len(rows) != texts:
+            what = f"{len(rows)} vectors for {texts} texts"
+        elif len(found) > 1:
+            what = f"vectors of several dimensions: {', '.join(map(str, sorted(found)))}"
+        elif self._dimension and found != {self._dimension}:
+            what = f"vectors of dimension {found.pop()}, and of {self._dimension} before"
+            if self._cache is not None:
+                self._cache.put(self._key(), {"passed_at": 0})  # the next run asks which it is
+        if what:
+            where = shown_url(self.endpoint.base_url)
+            raise ModelError(f"{self.model} at {where} returned {what}", "Is it one embedding model?")
+        return rows
 
     def _send(self, texts: Sequence[str], preflight: bool) -> Vectors | Failure:
         estimate = sum(map(estimate_tokens, texts))

@@ -95,7 +95,7 @@ def test_vectors_that_are_too_few_ragged_or_not_finite_are_refused() -> None:
         "returned 2 vectors for 3 texts": lambda texts: lengths(texts)[:2] if len(texts) > 1 else lengths(texts),
         "several dimensions": lambda texts: [[1.0] * (3 + row) for row in range(len(texts))],
         "not finite": lambda texts: [[1.0, float("nan" if len(texts) > 1 else 1), 1.0] for _ in texts],
-        "returned shape": lambda texts: [[1.0] * (3 if len(texts) == 1 else 4) for _ in texts],
+        "of dimension 4, and of 3 before": lambda texts: [[1.0] * (3 if len(texts) == 1 else 4) for _ in texts],
     }
     for said, embed in replies.items():
         with served(embed=embed) as server:
