@@ -40,7 +40,7 @@ QUESTIONS_A_CASE = 16
 
 def answer_or_judge(body: dict) -> str:
     """A verdict where a judge asks; to anyone else an answer, right for every other question."""
-    said = str(body["messages"][-1]["content"])
+    said = str(body["messages"])
     if "<candidate>" in said:
         return judge_by_marker(body)
     number = re.search(r"number (\d+)", said)

@@ -58,8 +58,9 @@ class RunProgress(AbstractContextManager["RunProgress"]):
                 self._say(f"  its {event.questions} unfinished questions are ERROR; the other cases go on")
             case Notice():
                 # The same trouble comes once a question; it is worth one line.
-                if event.text not in self._told:
-                    self._told.add(event.text)
+                mark = event.once or event.text
+                if mark not in self._told:
+                    self._told.add(mark)
                     self._say(event.text)
 
     def __exit__(

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 @click.option("--skip-ingest", is_flag=True, help="Query what an earlier run stored; needs --entity-prefix.")
 @click.option("--entity-prefix", default="", help="Namespace in the memory system, instead of one of this run's own.")
 @click.option("--cleanup", is_flag=True, help="Delete what the run stored in the memory system, case by case.")
-@click.option("--resume", metavar="RUN", help="Go on with a stored run; its own settings hold.")
+@click.option("--resume", metavar="RUN", help="Go on with a stored run by its own settings; caps may be raised.")
 @click.option("--with-controls", is_flag=True,
               help="Then ask the same questions of the control arms, and tag each question.")  # fmt: skip
 @click.option("--control", "controls", multiple=True, metavar="ARM",
@@ -226,6 +226,7 @@ def _report(
         if summary.passed + summary.failed == 0:
             say("memx: no question could be evaluated")
         say(f"memx: {summary.errors} ERROR and {summary.unjudged} UNJUDGED; memx debug shows the step that broke")
+        say(f"  Ask again what is open, once that is mended: memx run --resume {ended.run_id}")
         return 3
     if fail_under is not None and (value is None or value < fail_under):
         shown = "none" if value is None else f"{value:.4f}"

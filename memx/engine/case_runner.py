@@ -15,7 +15,7 @@ from memx.engine.examiner import UNJUDGED, Examiner, failure, timed, unjudged
 from memx.engine.measures.retrieval import retrieval_metrics
 from memx.engine.memory_side import MemorySide
 from memx.engine.workshop import Task, Workshop
-from memx.errors import Interrupted, ModelError, QuotaError, StoreError
+from memx.errors import BudgetReached, ContextTooLongError, Interrupted, ModelError, QuotaError, StoreError
 from memx.model import (
     Candidate,
     CandidateSource,
@@ -28,6 +28,9 @@ from memx.model import (
     Trace,
     Verdict,
 )
+
+#: Failures of models that meet every question after the first in the same way; the user can mend them.
+_TOLD = frozenset(kind.__name__ for kind in (QuotaError, BudgetReached, ContextTooLongError))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +138,10 @@ class CaseRunner:
             trace = self._answered(trace, case, answer, timings)
         if trace.error is None:
             trace = case.examiner.examine(trace, timings)
-        if trace.error is not None and trace.error.kind == QuotaError.__name__:
-            self._shop.listener(Notice(trace.verdict.why))
+        if trace.error is not None and trace.error.kind in _TOLD:
+            error = trace.error
+            text = f"{error.step} failed: {error.message}. {error.hint}".strip()
+            self._shop.listener(Notice(text, once=f"{error.step} {error.kind}"))
         self._finish(replace(trace, timings_ms=timings), position)
 
     def _answered(self, trace: Trace, case: _Ingested, answer: str | None, timings: dict[str, float]) -> Trace:

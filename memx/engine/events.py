@@ -44,9 +44,13 @@ class CaseFailed:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """A line worth showing: what is waited for, a finding about the store."""
+    """A line worth showing: what is waited for, a finding about the store.
+
+    ``once``: of all notices with the same mark only the first is worth a line; empty for the text itself.
+    """
 
     text: str
+    once: str = ""
 
 
 Event = RunStarted | SessionIngested | QuestionFinished | CaseFailed | Notice

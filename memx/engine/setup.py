@@ -143,7 +143,11 @@ def _dataset(settings: RunSettings, given: Dataset | None) -> tuple[Dataset, int
 
 
 def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[RunRow, RunSettings]:
-    """The run to go on with and its settings; hidden option values are taken from ``given``."""
+    """The run to go on with and its settings.
+
+    Hidden option values are taken from ``given``, and so are caps and another address of the endpoint, which decide
+    nothing of the result.
+    """
     store = Store(directory)
     try:
         run = store.run(resume)
@@ -157,14 +161,12 @@ def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[RunRow, R
                 hint = f"Give it again: --adapter-option {name}=..."
                 raise UsageError(f"run {run.run_id} used --adapter-option {name}, which the store does not keep", hint)
             options[name] = given.adapter_options[name]
-    base_url = settings.base_url
+    base_url = given.base_url or settings.base_url
     if base_url == HIDDEN:
-        if not given.base_url:
-            raise UsageError(
-                f"run {run.run_id} used a --base-url with a password or key", "Give it again: --base-url ..."
-            )
-        base_url = given.base_url
-    return run, replace(settings, adapter_options=options, base_url=base_url)
+        raise UsageError(f"run {run.run_id} used a --base-url with a password or key", "Give it again: --base-url ...")
+    calls = settings.max_calls if given.max_calls is None else given.max_calls
+    cost = settings.max_cost if given.max_cost is None else given.max_cost
+    return run, replace(settings, adapter_options=options, base_url=base_url, max_calls=calls, max_cost=cost)
 
 
 def _refuse_changed_dataset(dataset: Dataset, run: RunRow) -> None:

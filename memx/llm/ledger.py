@@ -88,14 +88,14 @@ class Ledger:
             total = self._total()
             if self.max_calls is not None and total.calls + len(self._open) >= self.max_calls:
                 raise BudgetReached(
-                    f"the cap of {self.max_calls} model calls is reached", "Raise --max-calls and resume the run."
+                    f"the cap of {self.max_calls} model calls is reached", "Resume the run with a larger --max-calls."
                 )
             if self.max_cost is not None:
                 open_cost = sum(reservation.cost for reservation in self._open)
                 if self._spent + open_cost + wanted.cost > self.max_cost:
                     raise BudgetReached(
                         f"the next call could overrun the cap of ${self.max_cost:g} (${self._spent:.4f} spent)",
-                        "Raise --max-cost and resume the run.",
+                        "Resume the run with a larger --max-cost.",
                     )
             self._open.append(wanted)
         return wanted

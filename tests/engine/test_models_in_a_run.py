@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import memx
+from memx.engine.events import Event, Notice
 from memx.errors import ModelError
 from memx.model import CandidateSource, Outcome
 from tests.engine import worlds
@@ -61,3 +62,22 @@ def test_a_model_that_does_not_exist_is_refused_before_anything_is_ingested(tmp_
     with FakeOpenAI(judge_by_marker, models=["other"]) as server, pytest.raises(ModelError, match="judge-x"):
         memx.run(worlds.Notebook, Small(1), directory=tmp_path, **models(server))
     assert worlds.Notebook.seen == []
+
+
+def test_a_cap_is_told_once_and_a_larger_one_on_resume_goes_on(tmp_path: Path, key: str) -> None:
+    told: list[str] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, Notice):
+            told.append(event.once)
+
+    with FakeOpenAI(judge_by_marker) as server:
+        run = memx.run(worlds.Notebook, Small(2), directory=tmp_path, max_calls=5, listener=listen, **models(server))
+        assert run.summary.unjudged > 0 and run.summary.llm["calls"] <= 5
+        assert set(told) <= {"answer BudgetReached", "judge BudgetReached"} and told
+        resumed = memx.run(
+            worlds.Notebook, Small(2), directory=tmp_path, resume=run.run_id, max_calls=100, **models(server)
+        )
+        assert resumed.summary.unjudged == 0
+        bodies = [str(body["messages"]) for body in server.requests]
+        assert len(bodies) - len(set(bodies)) <= 1, "nothing but the preflight of two models is asked twice"
