@@ -81,8 +81,12 @@ def command(
     rows = [[c.question_id, f"{c.before} -> {c.after}", c.why] for c in done.changes]
     if rows:
         click.echo(table(["question", "verdict", "why"], rows))
+    failed = store.count(done.run_id, Where("outcome = 'UNJUDGED' AND error IS NOT NULL"))
     store.close()
     if done.state == "interrupted":
         say("memx: interrupted; what was judged by then is kept")
         return 130
+    if failed:
+        say(f"memx: the judge failed on {failed} questions; repeat the command once it answers: its replies are kept")
+        return 3
     return 0

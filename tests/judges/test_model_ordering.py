@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,6 +33,15 @@ def test_it_is_symmetric_and_turns_with_the_order(pairs: list[tuple[int, int]]) 
     assert kendall_tau_b(y, x) == tau
     assert tau is None or -1 <= tau <= 1
     assert kendall_tau_b(x, [-value for value in y]) == (None if tau is None else pytest.approx(-tau))
+
+
+def test_it_agrees_with_scipy() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    dice = random.Random(7)
+    for _ in range(300):
+        x, y = ([dice.randint(0, 5) for _ in range(8)] for _ in range(2))
+        ours, theirs = kendall_tau_b(x, y), float(stats.kendalltau(x, y).statistic)
+        assert (ours is None and theirs != theirs) or ours == pytest.approx(theirs)
 
 
 @pytest.mark.parametrize(
