@@ -10,6 +10,7 @@ import pickle
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -148,6 +149,23 @@ def test_models_are_asked_by_the_run_alone_behind_one_cap(
     assert found.summary.llm["calls"] == 7
     assert found.summary.unjudged > 0 and found.summary.passed + found.summary.failed > 0
     assert {t.error.kind for t in found.traces() if t.error} == {"BudgetReached"}
+
+
+def _letters(texts: Sequence[str]) -> list[list[float]]:
+    return [[text.lower().count(letter) + 0.5 for letter in "abcdefghijklmnopqrstuvwxyz"] for text in texts]
+
+
+def test_an_embedding_model_of_the_memory_is_asked_by_the_run_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-this-test")
+    options = {"embedder": "openai:embed-x", "mode": "dense"}
+    with FakeOpenAI(judge_by_marker, embed=_letters) as server:
+        for name in ("threads", "processes"):
+            run(tmp_path / name, name, "local", base_url=server.base_url, adapter_options=options)
+    threads, processes = stored(tmp_path / "threads"), stored(tmp_path / "processes")
+    assert threads["questions"] == processes["questions"]
+    assert threads["summary"]["llm"]["calls"] == processes["summary"]["llm"]["calls"] > 0
 
 
 def test_a_class_that_a_worker_cannot_find_is_refused(tmp_path: Path) -> None:

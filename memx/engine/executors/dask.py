@@ -67,7 +67,11 @@ class Dask(Executor):
         if not address:
             workers = min(concurrency, os.cpu_count() or 1)
             self._cluster = LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+                n_workers=workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address="127.0.0.1:0",
+                silence_logs=50,
             )
             return Client(self._cluster)
         try:

@@ -35,7 +35,7 @@ def kit_of(shop: Workshop, dataset: tuple[str, str]) -> Kit:
         judges=type(shop.judge) is OfflineJudge,
         answers=not isinstance(shop.answerer, ModelAnswerer),
         rung=shop.model_rung is not None,
-        models=shop.models is not None,
+        models_at=shop.models.endpoint.base_url if shop.models else "",
     )
 
 

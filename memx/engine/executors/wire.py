@@ -25,7 +25,8 @@ class Kit:
         cache_dir: None where the worker is to take a temporary directory of its own machine.
         dataset: name and version, for the errata.
         judges, answers: the worker does it itself, by rules; otherwise the run does.
-        rung, models: the run has a last rung of the relevance ladder, or clients to models.
+        rung: the run has a last rung of the relevance ladder.
+        models_at: address of the endpoint of the run's clients to models; empty where it has none.
     """
 
     settings: RunSettings
@@ -35,7 +36,7 @@ class Kit:
     judges: bool
     answers: bool
     rung: bool
-    models: bool
+    models_at: str
 
 
 @dataclass(frozen=True, slots=True)

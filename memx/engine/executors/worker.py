@@ -12,6 +12,7 @@ from dataclasses import replace
 from datetime import datetime
 from multiprocessing.connection import Connection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from memx.adapters.registry import adapter_class
@@ -23,6 +24,7 @@ from memx.engine.judges.contract import Judge, JudgeItem
 from memx.engine.store.writer import RunWriter
 from memx.engine.workshop import Task, Workshop
 from memx.errors import Interrupted
+from memx.llm.client import LLM
 from memx.llm.models import Models
 from memx.model import Candidate, Case, Decider, Question, Retrieved, Verdict
 
@@ -132,19 +134,38 @@ class Remote:
         return lambda *arguments, **options: self._line.call(self._target, method, *arguments, **options)
 
 
+class RemoteEmbeddings:
+    """An embedding model of the run."""
+
+    def __init__(self, line: Line, model: str, base_url: str) -> None:
+        self.model = model
+        self.endpoint = SimpleNamespace(base_url=base_url)
+        self._remote = Remote(line, f"embeddings:{model}")
+
+    def preflight(self) -> int:
+        """The dimension of its vectors, once it answers."""
+        return int(self._remote.preflight())
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """A vector for each text."""
+        vectors: list[list[float]] = self._remote.embed(list(texts))
+        return vectors
+
+
 class RemoteModels:
     """The run's clients to models."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Line, base_url: str) -> None:
         self._line = line
+        self._base_url = base_url
 
     def llm(self, model: str) -> Remote:
         """The client for a model; of it ``complete``."""
         return Remote(self._line, f"llm:{model}")
 
-    def embeddings(self, model: str) -> Remote:
+    def embeddings(self, model: str) -> RemoteEmbeddings:
         """The client for an embedding model."""
-        return Remote(self._line, f"embeddings:{model}")
+        return RemoteEmbeddings(self._line, model, self._base_url)
 
 
 def work(connection: Connection, on_lost: Callable[[], None] = lambda: None) -> None:
@@ -166,6 +187,10 @@ def work(connection: Connection, on_lost: Callable[[], None] = lambda: None) -> 
             line.send(Done(tuple(shop.left), packed(error)))
 
 
+def _asks_nobody(model: str) -> LLM:
+    raise AssertionError(f"the run itself asks {model}")
+
+
 def _shop(kit: Kit, line: Line) -> Workshop:
     from memx.adapters.datasets.errata import errata_for
     from memx.engine.answers.build import build_answerer
@@ -174,12 +199,11 @@ def _shop(kit: Kit, line: Line) -> Workshop:
 
     settings = kit.settings
     cache_dir = kit.cache_dir or Path(tempfile.gettempdir()) / "memx-cache"
-    models = cast(Models, RemoteModels(line)) if kit.models else None
+    models = cast(Models, RemoteModels(line, kit.models_at)) if kit.models_at else None
     judge: Judge = OfflineJudge(strict=settings.strict) if kit.judges else RemoteJudge(line)
     answerer: Answerer = RemoteAnswerer(line)
     if kit.answers:
-        asks_nobody = cast(Models, RemoteModels(line)).llm
-        answerer = build_answerer(settings.answer_model, asks_nobody, context_budget=settings.context_budget)
+        answerer = build_answerer(settings.answer_model, _asks_nobody, context_budget=settings.context_budget)
 
     def namespace(case: Case, attempt: int) -> str:
         named: str = line.call("namespace", "", replace(case, sessions=(), questions=()), attempt)
