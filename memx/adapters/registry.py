@@ -30,6 +30,7 @@ ADAPTERS: Mapping[str, str] = {
     "http": "memx.adapters.systems.http:HttpMemory",
     "command": "memx.adapters.systems.command:CommandMemory",
     "atomicmemory": "memx.adapters.systems.atomicmemory:AtomicMemory",
+    "cognee": "memx.adapters.systems.cognee:Cognee",
     "hindsight": "memx.adapters.systems.hindsight:Hindsight",
     "letta": "memx.adapters.systems.letta:Letta",
     "memobase": "memx.adapters.systems.memobase:Memobase",

@@ -59,11 +59,11 @@ def many(turns: int, entity: str = "case-1") -> Session:
     return Session("many", entity, said, MARCH)
 
 
-def filled(adapter: MemoryAdapter, entity: str = "case-1") -> Snapshot:
+def filled(adapter: MemoryAdapter, entity: str = "case-1", ready_s: float = 10) -> Snapshot:
     """The snapshot after both sessions."""
     for session in sessions(entity):
         adapter.ingest_session(session)
-    adapter.wait_until_ready(entity, 10)
+    adapter.wait_until_ready(entity, ready_s)
     return adapter.export_state(entity)
 
 
