@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,13 +10,19 @@ from typing import Any
 
 from memx.model import Fact, FactStatus, Session, Turn
 
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 #: The keys under which a turn's facts travel in a system's metadata.
 TURN_ID, SESSION_ID, SPEAKER, ROLE, SAID_AT = "turn_id", "session_id", "speaker", "role", "said_at"
 
 
 def said(turn: Turn) -> str:
     """``Speaker: text``, as a system without a field for the speaker's name is to be given it."""
-    return f"{turn.speaker}: {turn.content}" if turn.speaker else turn.content
+    return sendable(f"{turn.speaker}: {turn.content}" if turn.speaker else turn.content)
+
+
+def sendable(text: str) -> str:
+    """The text with what has no UTF-8 form (a lone surrogate, as JSON escapes can bring) replaced by U+FFFD."""
+    return _SURROGATE.sub("\ufffd", text)
 
 
 def said_at(session: Session, turn: Turn) -> datetime | None:

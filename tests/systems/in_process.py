@@ -10,8 +10,9 @@ import pytest
 from memx.adapters.conformance import check_adapter
 from memx.adapters.contract import MemoryAdapter
 from memx.errors import AdapterError
+from memx.model import Session, Turn
 from tests.memory_llm import memory_server
-from tests.systems.hosted import sessions
+from tests.systems.hosted import MARCH, sessions
 
 #: A system as a function of the model's address and of options.
 Make = Callable[..., MemoryAdapter]
@@ -51,6 +52,19 @@ def check_a_passing_fault(make: Make, fault: str) -> None:
         adapter = make(llm_base_url=server.base_url, llm_retries=1)
         adapter.ingest_session(sessions()[0])
         assert adapter.export_state("case-1").facts
+        adapter.close()
+
+
+def check_unsendable_text(make: Make) -> None:
+    """Text that has no UTF-8 form, as JSON escapes can bring it, and blank turns break nothing."""
+    said = tuple(
+        Turn(f"t{i}", "Lena", "user", text) for i, text in enumerate(("I own \ud800 a dog called Bo.", " \x00", ""))
+    )
+    with memory_server() as server:
+        adapter = make(llm_base_url=server.base_url)
+        adapter.ingest_session(Session("s", "case-1", said, MARCH))
+        assert "called Bo" in " ".join(fact.content for fact in adapter.export_state("case-1").facts)
+        adapter.query("Which \ud800 dog?", "case-1", 3)
         adapter.close()
 
 

@@ -19,7 +19,13 @@ from memx.errors import AdapterError, MemxError
 from memx.model import Fact, FactStatus
 from tests.memory_llm import memory_server
 from tests.systems.hosted import NEW, OLD, ask, by_turn, check_options, filled, many, need_sdk, sessions, whole_run
-from tests.systems.in_process import MODEL_FAULTS, check_a_passing_fault, check_conformance, check_model_faults
+from tests.systems.in_process import (
+    MODEL_FAULTS,
+    check_a_passing_fault,
+    check_conformance,
+    check_model_faults,
+    check_unsendable_text,
+)
 
 MARCH, JUNE = datetime(2024, 3, 4, 18, 30, tzinfo=UTC), datetime(2024, 6, 21, 9, tzinfo=UTC)
 need_sdk("graphiti-core")
@@ -89,13 +95,21 @@ def test_every_fault_of_the_model_is_an_error_and_a_failed_turn_leaves_nothing()
         check_a_passing_fault(Graphiti, fault)
 
 
-def test_a_server_that_is_down_is_named() -> None:
-    adapter = Graphiti(
-        backend="neo4j", url="bolt://127.0.0.1:1", password="not-a-secret", llm_base_url="http://localhost"
-    )
-    with pytest.raises(AdapterError, match=r"open the graph failed: cannot be reached.*bolt://127\.0\.0\.1:1"):
+def test_a_server_that_is_down_is_named_and_its_password_is_not() -> None:
+    adapter = Graphiti(backend="neo4j", url="bolt://me:hidden-word@127.0.0.1:1", llm_base_url="http://localhost")
+    with pytest.raises(
+        AdapterError, match=r"open the graph failed: cannot be reached.*at bolt://127\.0\.0\.1:1,"
+    ) as down:
         adapter.ingest_session(sessions()[0])
+    assert "hidden-word" not in str(down.value)
     adapter.close()
+    for url in ("bolt://127.0.0.1:many", "bolt://"):
+        with pytest.raises(MemxError, match="option url of adapter graphiti is no address"):
+            Graphiti(backend="neo4j", url=url, llm_base_url="http://localhost")
+
+
+def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
+    check_unsendable_text(Graphiti)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,13 @@ from memx.errors import MemxError
 from memx.model import FactStatus
 from tests.memory_llm import memory_server
 from tests.systems.hosted import MARCH, NEW, OLD, PET, ask, by_turn, check_options, filled, many, need_sdk, whole_run
-from tests.systems.in_process import MODEL_FAULTS, check_a_passing_fault, check_conformance, check_model_faults
+from tests.systems.in_process import (
+    MODEL_FAULTS,
+    check_a_passing_fault,
+    check_conformance,
+    check_model_faults,
+    check_unsendable_text,
+)
 
 need_sdk("langgraph")
 need_sdk("langmem")
@@ -92,6 +98,10 @@ def test_one_s_own_store_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(MemxError, match=r"lacks \{entity\}"):
         LangGraph(namespace="agents")
     sys.modules.pop("own_store")
+
+
+def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
+    check_unsendable_text(langmem)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

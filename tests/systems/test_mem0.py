@@ -29,7 +29,13 @@ from tests.systems.hosted import (
     sessions,
     whole_run,
 )
-from tests.systems.in_process import MODEL_FAULTS, check_a_passing_fault, check_conformance, check_model_faults
+from tests.systems.in_process import (
+    MODEL_FAULTS,
+    check_a_passing_fault,
+    check_conformance,
+    check_model_faults,
+    check_unsendable_text,
+)
 
 need_sdk("mem0ai")
 
@@ -154,6 +160,10 @@ def test_a_fact_that_cannot_be_embedded_or_inserted_is_no_silent_loss() -> None:
         with pytest.raises(AdapterError, match=r"add turn june:1 failed.*0 of 2 turns of session june"):
             adapter.ingest_session(sessions()[1])
         adapter.close()
+
+
+def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
+    check_unsendable_text(Mem0)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages
-from memx.adapters.provenance import said, said_at, with_zone
+from memx.adapters.provenance import said, said_at, sendable, with_zone
 from memx.adapters.system_models import MODEL_OPTIONS, described, llm_address, need_llm, silence
 from memx.adapters.systems.graphiti_drivers import (
     BACKENDS,
@@ -115,7 +115,7 @@ class Graphiti(MemoryAdapter):
         if entity_id not in self._graphs and absent(self.options, entity_id):
             return QueryResult(())
         graph, reranker = self._graph(entity_id), self.options["reranker"]
-        search = partial(graph.graphiti.search_, query, self._search_config(top_k), group_ids=[entity_id])
+        search = partial(graph.graphiti.search_, sendable(query), self._search_config(top_k), group_ids=[entity_id])
         filters = self._search_filter()
         found = self._database.read("search", lambda: self._run(search(search_filter=filters)))
         scores = [*found.edge_reranker_scores, *[None] * len(found.edges)]

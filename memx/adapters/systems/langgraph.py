@@ -17,7 +17,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages
-from memx.adapters.provenance import SAID_AT, carried, parse_time, said, said_at, sources
+from memx.adapters.provenance import SAID_AT, carried, parse_time, said, said_at, sendable, sources
 from memx.adapters.system_models import MODEL_OPTIONS, described, embedder, llm_address, need_llm, silence, vectors
 from memx.errors import UsageError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
@@ -55,7 +55,7 @@ class LangGraph(MemoryAdapter):
         "page_size": Option(100, "items in one page", least=1),
         "unit": Option("turn", "langmem: what one call of the manager is given", choices=("turn", "session")),
         "deletes": Option(False, "langmem: the manager may delete memories"),
-        "query_limit": Option(5, "langmem: existing memories that the manager looks at", least=1),
+        "query_limit": Option(5, "langmem: existing memories that the manager looks at", least=4),
         **MODEL_OPTIONS,
     }
 
@@ -106,7 +106,7 @@ class LangGraph(MemoryAdapter):
         self.calls.end()
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        search = partial(self._store().search, self._namespace(entity_id), query=query, limit=top_k)
+        search = partial(self._store().search, self._namespace(entity_id), query=sendable(query), limit=top_k)
         told = self._told.get(entity_id, {})
         return QueryResult(tuple(_retrieved(item, told) for item in self.calls.read("search", search)))
 

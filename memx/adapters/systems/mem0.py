@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol
 from memx.adapters.calls import Calls
 from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, need, read_options
+from memx.adapters.provenance import sendable
 from memx.adapters.system_models import MODEL_OPTIONS, need_llm
 from memx.model import QueryResult, Session, Snapshot
 
@@ -90,7 +91,7 @@ class Mem0(MemoryAdapter):
         self._side.wait_until_ready(entity_id, timeout_s)
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        return self._side.query(query, entity_id, top_k, self.asked_at)
+        return self._side.query(sendable(query), entity_id, top_k, self.asked_at)
 
     def export_state(self, entity_id: str) -> Snapshot:
         return self._side.export_state(entity_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -17,8 +18,10 @@ from memx.adapters.system_models import ReplyParsingError, described, embedder, 
 from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, mem0_package, retrieved_of
 from memx.errors import AdapterError, InputError
 from memx.model import Fact, FactStatus, QueryResult, Session, Snapshot
+from memx.text.secrets import remember
 
 _FIRST_PAGE = 1000
+_SECRET = re.compile(r"key|token|secret|password|credential", re.I)
 _SAID_ON = "The new messages were written on {date}: that is the Observation Date, whatever stands above."
 
 
@@ -323,4 +326,17 @@ def _read_config(path: str) -> dict[str, Any]:
         raise InputError(f"is no JSON: {error}", "Give the object that Memory.from_config takes.", path=path) from None
     if not isinstance(config, dict) or not config:
         raise InputError("holds no settings", "Give the object that Memory.from_config takes.", path=path)
+    _remember_secrets(config)
     return config
+
+
+def _remember_secrets(settings: Any, name: str = "") -> None:
+    """Keys and passwords of a configuration are shown nowhere."""
+    if isinstance(settings, dict):
+        for key, value in settings.items():
+            _remember_secrets(value, str(key))
+    elif isinstance(settings, list):
+        for value in settings:
+            _remember_secrets(value, name)
+    elif isinstance(settings, str) and _SECRET.search(name):
+        remember(settings)
