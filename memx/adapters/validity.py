@@ -1,31 +1,37 @@
-"""Which fact of a temporal graph replaced which, read from validity times where the system keeps no link.
+"""Which fact of a temporal graph replaced which, read from times of validity where the system keeps no link.
 
-Zep and Graphiti end a fact's validity when a newer one contradicts it, and set the end to the newer one's beginning.
+Graphiti and Zep end an edge when a newer one contradicts it: they set its end to the newer one's beginning, and keep
+when they noticed. Which edge that was they do not say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from memx.adapters.provenance import with_zone
 from memx.model import FactStatus
+from memx.text.words import stems
+
+#: The clock that dates an edge's creation and the one that dates another's end are read some statements apart.
+_SLACK = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Validity:
-    """The times of one edge of a graph.
+    """What of an edge tells whether it ended, and what ended it.
 
     Attributes:
-        subject: id of the node that the fact is about.
+        ends: ids of the two nodes that it relates, the one that it is about first.
         relation: the edge's name, such as ``LIVES_IN``.
         valid_at, invalid_at: from when until when the fact is true.
-        created_at, expired_at: when the system stored it, and when it learned that it is no longer true.
+        created_at, expired_at: when the system stored it, and when it noticed that it is no longer true.
     """
 
     fact_id: str
-    subject: str = ""
+    fact: str
+    ends: tuple[str, str]
     relation: str = ""
     valid_at: datetime | None = None
     invalid_at: datetime | None = None
@@ -39,27 +45,38 @@ class Validity:
 
 
 def successors(edges: Sequence[Validity]) -> dict[str, str]:
-    """From the id of each ended fact to the id of the fact that replaced it, where the times tell.
+    """From the id of each edge that another one ended to the id of that other.
 
-    The successor is about the same subject and begins when the old one ends; of several, one of the same relation, then
-    the one stored nearest before the old one expired. A fact whose end no other fact marks has none.
+    The successor begins when the old one ends, relates one of the same nodes, and was stored before the system noticed
+    the end. Of several, the one of the same relation, then about the same node, then with the most words in common. An
+    edge whose end was only told ("until May") was ended by none.
     """
-    beginning: dict[tuple[str, datetime], list[Validity]] = {}
+    starting: dict[datetime, list[Validity]] = {}
     for edge in edges:
-        if edge.subject and edge.valid_at is not None:
-            beginning.setdefault((edge.subject, with_zone(edge.valid_at)), []).append(edge)
+        if edge.valid_at is not None:
+            starting.setdefault(with_zone(edge.valid_at), []).append(edge)
     found = {}
     for old in edges:
-        if old.invalid_at is None:
+        if old.invalid_at is None or old.expired_at is None:
             continue
-        new = [e for e in beginning.get((old.subject, with_zone(old.invalid_at)), ()) if e.fact_id != old.fact_id]
+        noticed = with_zone(old.expired_at) + _SLACK
+        new = [
+            edge
+            for edge in starting.get(with_zone(old.invalid_at), ())
+            if edge is not old
+            and {*old.ends} & {*edge.ends}
+            and (edge.created_at is None or with_zone(edge.created_at) <= noticed)
+        ]
         if new:
-            found[old.fact_id] = min(new, key=lambda edge: _distance(old, edge)).fact_id
+            found[old.fact_id] = max(new, key=_likeness(old)).fact_id
     return found
 
 
-def _distance(old: Validity, new: Validity) -> tuple[bool, float]:
-    apart = 0.0
-    if old.expired_at is not None and new.created_at is not None:
-        apart = abs((with_zone(old.expired_at) - with_zone(new.created_at)).total_seconds())
-    return new.relation != old.relation, apart
+def _likeness(old: Validity) -> Callable[[Validity], tuple[bool, bool, int]]:
+    """How much an edge that begins when ``old`` ends says the same thing of the same one."""
+    told = set(stems(old.fact))
+
+    def likeness(new: Validity) -> tuple[bool, bool, int]:
+        return old.relation == new.relation, old.ends[0] == new.ends[0], len(told & set(stems(new.fact)))
+
+    return likeness

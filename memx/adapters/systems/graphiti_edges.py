@@ -6,16 +6,13 @@ new edge begins at the moment the old one ends, and they share a person or thing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from memx.adapters.provenance import replaced, with_zone
+from memx.adapters.validity import Validity, successors
 from memx.model import Fact, FactStatus, Retrieved
-from memx.text.words import stems
-
-#: The clock that dates an edge's creation and the one that dates another's end are read some statements apart.
-_SLACK = timedelta(seconds=5)
 
 
 def facts_of(edges: Sequence[Any], turn_of: Mapping[str, str]) -> list[Fact]:
@@ -25,7 +22,7 @@ def facts_of(edges: Sequence[Any], turn_of: Mapping[str, str]) -> list[Fact]:
         turn_of: the turn id of each episode, by the episode's uuid.
     """
     ordered = sorted(edges, key=lambda edge: (with_zone(edge.created_at), edge.uuid))
-    successor_of = _replacements(ordered)
+    successor_of = successors([_validity(edge) for edge in ordered])
     return replaced((_fact(edge, turn_of, edge.uuid in successor_of) for edge in ordered), successor_of)
 
 
@@ -45,11 +42,9 @@ def retrieved_of(
 
 
 def _fact(edge: Any, turn_of: Mapping[str, str], succeeded: bool) -> Fact:
-    ended = edge.invalid_at is not None and with_zone(edge.invalid_at) <= datetime.now(UTC)
-    status = FactStatus.INVALIDATED if edge.expired_at is not None or ended else FactStatus.ACTIVE
     said = edge.reference_time or edge.valid_at or edge.created_at
     turns = tuple(_turns(edge, turn_of))
-    status = FactStatus.SUPERSEDED if succeeded else status
+    status = FactStatus.SUPERSEDED if succeeded else _validity(edge).status(datetime.now(UTC))
     return Fact(edge.uuid, edge.fact, status, (), turns, with_zone(said) if said else None, _metadata(edge))
 
 
@@ -66,40 +61,10 @@ def _metadata(edge: Any) -> dict[str, Any]:
     }
 
 
-def _replacements(edges: Sequence[Any]) -> dict[str, str]:
-    """From each edge that another one ended to that other."""
-    starting: dict[datetime, list[Any]] = {}
-    for edge in edges:
-        if edge.valid_at is not None:
-            starting.setdefault(with_zone(edge.valid_at), []).append(edge)
-    found = {}
-    for old in edges:
-        if old.invalid_at is None or old.expired_at is None:
-            continue
-        noticed = with_zone(old.expired_at) + _SLACK
-        successors = [
-            new
-            for new in starting.get(with_zone(old.invalid_at), ())
-            if new is not old and _ends(old) & _ends(new) and with_zone(new.created_at) <= noticed
-        ]
-        if successors:
-            found[old.uuid] = max(successors, key=_likeness(old)).uuid
-    return found
-
-
-def _likeness(old: Any) -> Callable[[Any], tuple[bool, bool, int]]:
-    """How much an edge that begins when ``old`` ends says the same thing of the same one."""
-    told = set(stems(old.fact))
-
-    def likeness(new: Any) -> tuple[bool, bool, int]:
-        same_source = old.source_node_uuid == new.source_node_uuid
-        return old.name == new.name, same_source, len(told & set(stems(new.fact)))
-
-    return likeness
-
-
-def _ends(edge: Any) -> set[str]:
-    return {edge.source_node_uuid, edge.target_node_uuid}
+def _validity(edge: Any) -> Validity:
+    ends = (edge.source_node_uuid, edge.target_node_uuid)
+    times = (edge.valid_at, edge.invalid_at, edge.created_at, edge.expired_at)
+    return Validity(edge.uuid, edge.fact, ends, edge.name, *times)
 
 
 def _day(time: datetime | None, otherwise: str) -> str:

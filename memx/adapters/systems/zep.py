@@ -312,12 +312,6 @@ def _retrieved(user: _User, edge: Any) -> Retrieved:
 
 
 def _validity(edge: Any) -> Validity:
-    return Validity(
-        edge.uuid_,
-        edge.source_node_uuid or "",
-        edge.name or "",
-        parse_time(edge.valid_at),
-        parse_time(edge.invalid_at),
-        parse_time(edge.created_at),
-        parse_time(edge.expired_at),
-    )
+    times = (edge.valid_at, edge.invalid_at, edge.created_at, edge.expired_at)
+    ends = (edge.source_node_uuid or "", edge.target_node_uuid or "")
+    return Validity(edge.uuid_, edge.fact or "", ends, edge.name or "", *map(parse_time, times))
