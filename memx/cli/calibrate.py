@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from memx.cli.main import say
 from memx.cli.options import directory_option, pairs
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     help="What the perfect store keeps: verbatim turns (the default), extracted facts, or both.",
 )
 @click.option("--without-provenance", is_flag=True, help="The store does not tell which turn a fact came from.")
+@click.option(
+    "--all", "every", is_flag=True, help="Every store that the dataset can fill, with and without provenance."
+)
 @click.option("--judge", "judge_name", metavar="MODEL|offline", help="Audit this judge instead, by planted answers.")
 @click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint, for --judge MODEL.")
 @click.option("--limit", type=int, metavar="N", help="With --judge: plant answers for N questions, drawn at random.")
@@ -38,6 +42,7 @@ def command(
     options: tuple[str, ...],
     stores: tuple[str, ...],
     without_provenance: bool,
+    every: bool,
     judge_name: str | None,
     base_url: str,
     limit: int | None,
@@ -47,15 +52,29 @@ def command(
 ) -> None:
     """Plant one known fault per question into a perfect store, and print how often diagnosis finds it."""
     from memx.adapters.datasets.opening import open_dataset
+    from memx.cli.table import table
     from memx.diagnose.calibrate import calibrate
+    from memx.diagnose.perfect import ExtractedDataset, StoreKind
 
     opened = open_dataset(dataset, source, **pairs(options, "--dataset-option"))
     if judge_name is not None:
         _audit(opened, judge_name, base_url, limit, seeds, directory)
         return
-    for store in stores:
-        report = calibrate(opened, store=store, provenance=not without_provenance, seeds=seeds, faults=faults)
-        click.echo(report.text() + "\n")
+    wanted = [(store, not without_provenance) for store in stores]
+    if every:
+        kinds = list(StoreKind) if isinstance(opened, ExtractedDataset) else [StoreKind.VERBATIM]
+        wanted = [(kind, told) for told in (True, False) for kind in kinds]
+    rows = []
+    for number, (store, told) in enumerate(wanted, 1):
+        say(
+            f"memx: planting faults, {number} of {len(wanted)}: {store} store {'with' if told else 'without'} provenance"
+        )
+        found = calibrate(opened, store=store, provenance=told, seeds=seeds, faults=faults)
+        click.echo(found.text() + "\n")
+        figures = (found.stage_accuracy, found.macro_f1, found.cause_accuracy)
+        rows.append([store, "yes" if told else "no", len(found.outcomes), *(f"{figure:.3f}" for figure in figures)])
+    if len(rows) > 1:
+        click.echo(table(["store", "provenance", "faults", "stage accuracy", "macro-F1", "cause accuracy"], rows))
 
 
 def _audit(

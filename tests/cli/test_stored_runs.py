@@ -106,6 +106,9 @@ def test_a_measure_reads_stored_traces(two_runs: tuple[memx.Run, memx.Run], call
 def test_calibrate_prints_the_confusion_matrix(call: Call) -> None:
     code, out, _ = call("calibrate", "--seed", "0", "--faults", "60")
     assert code == 0 and "stage accuracy" in out and "planted \\ found" in out
+    code, out, err = call("calibrate", "--all", "--seed", "0", "--faults", "15")
+    assert code == 0 and "2 of 2: verbatim store without provenance" in err
+    assert [row.split()[:2] for row in out.splitlines()[-2:]] == [["verbatim", "yes"], ["verbatim", "no"]]
 
 
 def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: Call, tmp_path: Path) -> None:
