@@ -114,6 +114,8 @@ def command(
 
     if optimize and (given["adapter"], retrieval_mode or "") != ("local", "full") and not resume:
         raise UsageError("--optimize learns the weights of local in mode full", "Add --retrieval-mode full.")
+    if dry_run_weights and not optimize:
+        raise UsageError("--dry-run-weights only shows what --optimize would learn", "Add --optimize.")
     if fail_under is not None and not 0 <= fail_under <= 1:
         raise UsageError(f"--fail-under is a score from 0 to 1, not {fail_under:g}")
     arms = check_arms(controls) if with_controls or controls else ()

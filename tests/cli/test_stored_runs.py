@@ -121,6 +121,7 @@ def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: 
     weights = f"weights={tmp_path / 'weights.json'}"
     assert call("run", *small[:-1], "--adapter-option", weights)[0] == 0
     assert call("run", "--dataset", "tests.engine.worlds:Small", "--optimize")[0] == 2
+    assert call("run", "--dataset", "tests.engine.worlds:Small", "--dry-run-weights")[0] == 2
 
 
 def test_probes_say_which_change_turns_a_failure(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
