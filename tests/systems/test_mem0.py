@@ -108,7 +108,7 @@ def test_a_kept_store_is_found_by_another_instance_read_whole_and_reset_alone(tm
         listing = store.memory.get_all
         store.memory.get_all = lambda **named: pages.append(named["top_k"]) or listing(**named)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("memx.adapters.systems.mem0_library._FIRST_PAGE", 20)
+            patch.setattr("memx.adapters.systems.mem0_store._FIRST_PAGE", 20)
             assert len(later.export_state("one").facts) == 60 and pages == [20, 80]
         later.reset("one")
         later.reset("never-seen")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -14,15 +13,14 @@ from typing import Any
 
 from memx.adapters.calls import Calls
 from memx.adapters.provenance import parse_time
-from memx.adapters.system_models import ReplyParsingError, described, embedder, llm_address, llm_key, vectors
-from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, mem0_package, retrieved_of
+from memx.adapters.system_models import described, embedder, llm_address, llm_key
+from memx.adapters.systems.mem0_rows import additions, fact_of, mem0_package, retrieved_of
+from memx.adapters.systems.mem0_store import Store
 from memx.errors import AdapterError, InputError
 from memx.model import Fact, FactStatus, QueryResult, Session, Snapshot
 from memx.text.secrets import remember
 
-_FIRST_PAGE = 1000
 _SECRET = re.compile(r"key|token|secret|password|credential", re.I)
-_SAID_ON = "The new messages were written on {date}: that is the Observation Date, whatever stands above."
 
 
 class Mem0Library:
@@ -37,7 +35,7 @@ class Mem0Library:
         self._package = mem0_package()
         self._config = _read_config(options["config"])
         self.calls = Calls("mem0", key="OPENAI_API_KEY", where=llm_address(options))
-        self._open: dict[str, _Store] = {}
+        self._open: dict[str, Store] = {}
         #: The turns that brought each memory, by entity and id; a deleted memory no longer tells.
         self._sources: dict[str, dict[str, tuple[str, ...]]] = {}
 
@@ -104,7 +102,7 @@ class Mem0Library:
             store.close()
         self._open.clear()
 
-    def _store(self, entity_id: str) -> _Store:
+    def _store(self, entity_id: str) -> Store:
         # A local vector store is locked by who opened it, so each entity has its own; a configured one serves all.
         name = "" if self._config else entity_id
         if name not in self._open:
@@ -112,7 +110,7 @@ class Mem0Library:
                 memory = self._package.Memory.from_config(self._settings(name))
             except Exception as error:
                 raise self._opening_failed(error) from error
-            self._open[name] = _Store(memory, self._options, own=not self._config)
+            self._open[name] = Store(memory, self._options, own=not self._config)
         return self._open[name]
 
     def _folder(self, name: str) -> Path:
@@ -152,141 +150,7 @@ class Mem0Library:
         }
 
 
-class _Store:
-    """One opened ``Memory``.
-
-    Attributes:
-        lost: what the last add() left out silently, by id or text, with the error.
-    """
-
-    def __init__(self, memory: Any, options: Mapping[str, Any], own: bool) -> None:
-        self.memory = memory
-        self.lost: dict[str, Exception] = {}
-        self._own = own
-        if own:
-            memory.embedding_model = _Embedding(options)
-            memory.llm.client = _client(options)
-        memory.llm = _Model(memory.llm, options["llm_retries"])
-        self._watch(memory.embedding_model, "embed", lambda text, *rest, **named: [text])
-        self._watch(memory.vector_store, "insert", lambda *rest, **named: named.get("ids") or ["a fact"])
-
-    def add(self, addition: Addition, entity_id: str, infer: bool) -> Sequence[Mapping[str, Any]]:
-        """The memories that one add() brought."""
-        self.lost.clear()
-        metadata, at = addition.metadata, addition.at
-        prompt = self.memory.custom_instructions or ""
-        if at is not None:
-            metadata = {**metadata, "created_at": at.isoformat()}
-            prompt = f"{prompt}\n{_SAID_ON.format(date=at.date())}".strip()
-        added = self.memory.add(
-            addition.messages, user_id=entity_id, metadata=metadata, infer=infer, prompt=prompt or None
-        )
-        rows: Sequence[Mapping[str, Any]] = added["results"]
-        return rows
-
-    def rows(self, entity_id: str) -> list[Mapping[str, Any]]:
-        """Every memory; mem0's listing has no cursor, so it is asked for more until it gives less."""
-        size = _FIRST_PAGE
-        while True:
-            listed = self.memory.get_all(filters={"user_id": entity_id}, top_k=size, show_expired=True)
-            found: list[Mapping[str, Any]] = listed["results"]
-            if len(found) < size:
-                return found
-            size *= 4
-
-    def ids_of_history(self) -> list[str]:
-        """Every id that the history of this store names; none where the history holds other users' memories too."""
-        if not self._own:
-            return []
-        rows = self.memory.db.connection.execute("SELECT memory_id FROM history ORDER BY rowid").fetchall()
-        return [str(row[0]) for row in rows]
-
-    def history(self, memory_id: str) -> list[Mapping[str, Any]]:
-        """The changes of a memory in their order."""
-        rows: list[Mapping[str, Any]] = self.memory.history(memory_id)
-        return rows
-
-    def close(self) -> None:
-        """Release the store."""
-        with contextlib.suppress(Exception):
-            self.memory.close()
-            self.memory.vector_store.client.close()
-
-    def _watch(self, owner: Any, method: str, keys: Callable[..., Sequence[str]]) -> None:
-        """Remember what a method failed for; what it does in a later attempt is no longer lost."""
-        inner = getattr(owner, method)
-
-        def watched(*args: Any, **named: Any) -> Any:
-            about = keys(*args, **named)
-            try:
-                done = inner(*args, **named)
-            except Exception as error:
-                self.lost.update(dict.fromkeys(about, error))
-                raise
-            for key in about:
-                self.lost.pop(key, None)
-            return done
-
-        setattr(owner, method, watched)
-
-
-class _Embedding:
-    """memx's embedder with the methods that mem0 calls."""
-
-    def __init__(self, options: Mapping[str, Any]) -> None:
-        self._model = embedder(options)
-
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
-        return vectors(self._model, [text])[0]
-
-    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
-        return vectors(self._model, texts)
-
-
-class _Model:
-    """mem0's chat model, asked again while its reply is no JSON object: mem0 would take it for "nothing to store"."""
-
-    def __init__(self, inner: Any, retries: int) -> None:
-        self._inner = inner
-        self._retries = retries
-
-    def generate_response(self, *args: Any, **named: Any) -> Any:
-        for left in range(self._retries, -1, -1):
-            try:
-                reply = self._inner.generate_response(*args, **named)
-            except json.JSONDecodeError:  # of the answer itself, before there is a reply in it
-                if not left:
-                    raise
-                continue
-            if reply and (not isinstance(reply, str) or _is_object(reply)):
-                return reply
-            if not left:
-                raise ReplyParsingError(f"the model that extracts replied {str(reply or '')[:120]!r}")
-        return None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-
-def _client(options: Mapping[str, Any]) -> Any:
-    import openai
-
-    return openai.OpenAI(
-        api_key=llm_key(options),
-        base_url=llm_address(options),
-        timeout=options["llm_timeout"],
-        max_retries=options["llm_retries"],
-    )
-
-
-def _is_object(reply: str) -> bool:
-    try:
-        return isinstance(json.loads(reply[reply.find("{") : reply.rfind("}") + 1], strict=False), dict)
-    except ValueError:
-        return False
-
-
-def _with_history(fact: Fact, row: Mapping[str, Any], store: _Store) -> Fact:
+def _with_history(fact: Fact, row: Mapping[str, Any], store: Store) -> Fact:
     """The fact with its older wordings, where it was ever rewritten."""
     if row.get("updated_at") in (None, row.get("created_at")):
         return fact
@@ -304,7 +168,7 @@ def _with_history(fact: Fact, row: Mapping[str, Any], store: _Store) -> Fact:
     )
 
 
-def _deleted(memory_id: str, store: _Store, turn_ids: tuple[str, ...]) -> Fact | None:
+def _deleted(memory_id: str, store: Store, turn_ids: tuple[str, ...]) -> Fact | None:
     """A memory that the history still tells of."""
     change = next((change for change in reversed(store.history(memory_id)) if change["event"] == "DELETE"), None)
     if change is None:
