@@ -156,11 +156,11 @@ def write_atomically(target: Path, chunks: Iterator[str]) -> None:
                 stream.writelines(chunks)
                 stream.flush()
                 os.fsync(stream.fileno())
+                temporary.chmod(0o644)
+                temporary.replace(target)
             except BaseException:
                 temporary.unlink(missing_ok=True)
                 raise
-        temporary.chmod(0o644)
-        temporary.replace(target)
     except OSError as error:
         raise store_error(error, target) from error
 
