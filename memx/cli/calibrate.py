@@ -12,6 +12,8 @@ from memx.cli.options import directory_option, pairs
 
 if TYPE_CHECKING:
     from memx.adapters.contract import Dataset
+    from memx.diagnose.calibrate import CalibrationReport
+    from memx.engine.store.calibrations import Calibration
 
 
 @click.command(name="calibrate", short_help="Plant known faults and measure how often diagnosis is right.")
@@ -55,6 +57,7 @@ def command(
     from memx.cli.table import table
     from memx.diagnose.calibrate import calibrate
     from memx.diagnose.perfect import ExtractedDataset, StoreKind
+    from memx.engine.store.calibrations import keep_calibration
 
     opened = open_dataset(dataset, source, **pairs(options, "--dataset-option"))
     if judge_name is not None:
@@ -66,15 +69,23 @@ def command(
         wanted = [(kind, told) for told in (True, False) for kind in kinds]
     rows = []
     for number, (store, told) in enumerate(wanted, 1):
-        say(
-            f"memx: planting faults, {number} of {len(wanted)}: {store} store {'with' if told else 'without'} provenance"
-        )
+        sure = "with" if told else "without"
+        say(f"memx: planting faults, {number} of {len(wanted)}: {store} store {sure} provenance")
         found = calibrate(opened, store=store, provenance=told, seeds=seeds, faults=faults)
         click.echo(found.text() + "\n")
+        keep_calibration(directory, _kept(found), seeds)
         figures = (found.stage_accuracy, found.macro_f1, found.cause_accuracy)
         rows.append([store, "yes" if told else "no", len(found.outcomes), *(f"{figure:.3f}" for figure in figures)])
     if len(rows) > 1:
         click.echo(table(["store", "provenance", "faults", "stage accuracy", "macro-F1", "cause accuracy"], rows))
+
+
+def _kept(found: CalibrationReport) -> Calibration:
+    from memx.engine.store.calibrations import Calibration
+
+    causes = sum(one.planted is one.found.cause for one in found.outcomes)
+    stages = round(found.stage_accuracy * len(found.outcomes))
+    return Calibration(found.dataset, str(found.store), found.provenance, len(found.outcomes), stages, causes)
 
 
 def _audit(

@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
@@ -48,6 +48,9 @@ class Share:
         return {"value": self.value, "n": self.n, "d": self.d, "low": low, "high": high}
 
 
+_STEPS_THAT_BREAK = {"store": "nothing stored", "judge": "model", "answer": "model"}
+
+
 @dataclass(frozen=True, slots=True)
 class Summary:
     """What a run found. ``passed + failed + unjudged + errors = questions``.
@@ -61,6 +64,8 @@ class Summary:
         telling: three FAILs that show the commonest mechanisms best.
         judge: agreement and flip_rate of a judge model that was asked more than once; None otherwise.
         llm: calls, cached, input_tokens, output_tokens, cost.
+        broken: questions that broke, by what broke: ``not ready``, ``nothing stored``, ``model``, or the step at which
+            the memory system failed.
         diagnosis_calls: requests of diagnosis among them, cached ones included.
         findings: oddities of the memory system, each with the number of cases that it was seen in; commonest first.
         left_behind: namespaces with data that stay in the memory system.
@@ -81,6 +86,7 @@ class Summary:
     telling: tuple[QuestionRow, ...]
     llm: Mapping[str, Any]
     diagnosis_calls: int = 0
+    broken: Mapping[str, int] = field(default_factory=dict)
     adjusted: Share | None = None
     judge: Mapping[str, float | None] | None = None
     findings: tuple[tuple[str, int], ...] = ()
@@ -101,6 +107,7 @@ class Summary:
             "by_category": {name: {"n": share.n, "d": share.d} for name, share in self.by_category.items()},
             "stages": dict(self.stages),
             "causes": dict(self.causes),
+            "broken": dict(self.broken),
             "llm": dict(self.llm),
             "judge": None if self.judge is None else dict(self.judge),
             "findings": [{"text": text, "cases": cases} for text, cases in self.findings],
@@ -151,8 +158,26 @@ def summarize(
         left_behind=tuple(dict.fromkeys((*told.get("left_behind", ()), *left_behind))),
         controls=told.get("controls"),
         diagnosis_calls=_diagnosis_calls(store, run_id),
+        broken=_broken(store, run_id),
         llm=llm or {"calls": 0, "cached": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
     )
+
+
+def _broken(store: Store, run_id: str) -> dict[str, int]:
+    rows = store.query(
+        "SELECT json_extract(error, '$.step') AS step, json_extract(error, '$.kind') AS kind, count(*) AS n "
+        "FROM traces WHERE run_id = ? AND error IS NOT NULL GROUP BY step, kind ORDER BY n DESC, step",
+        [run_id],
+    )
+    found: Counter[str] = Counter()
+    for row in rows:
+        if row["kind"] == "AdapterTimeoutError" and row["step"] == "ready":
+            found["not ready"] += row["n"]
+        elif row["step"] in _STEPS_THAT_BREAK:
+            found[_STEPS_THAT_BREAK[row["step"]]] += row["n"]
+        else:
+            found[f"memory system failed at {row['step']}"] += row["n"]
+    return dict(found.most_common())
 
 
 def _diagnosis_calls(store: Store, run_id: str) -> int:

@@ -89,6 +89,10 @@ def _accuracy(summary: Summary) -> list[str]:
     if summary.adjusted is not None:
         lines.append(f"  {adjusted_line(summary.adjusted)}")
     lines.append(f"  {counts_line(summary)}")
+    if summary.broken:
+        lines.append(
+            "  broken    " + ", ".join(f"{count} {safe_line(what, 60)}" for what, count in summary.broken.items())
+        )
     if summary.judge is not None:
         stated = {name: value for name, value in summary.judge.items() if value is not None}
         shown = "  ".join(f"{name.replace('_', ' ')} {value * 100:.1f} %" for name, value in stated.items())

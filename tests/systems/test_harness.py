@@ -122,6 +122,7 @@ def test_a_store_that_stays_empty_is_an_error_before_anything_is_asked(tmp_path:
     Notebook.seen.clear()
     done, told = run(Forgetting, tmp_path, ready_timeout=0.05)
     assert done.summary.errors == 3 == done.summary.questions
+    assert done.summary.broken == {"nothing stored": 3} and "broken    3 nothing stored" in str(done)
     error = next(done.traces()).error
     assert (error.step, error.kind) == ("store", "AdapterError")
     assert error.message == "nothing is stored: 2 sessions with 4 turns went in, and the store is empty"
