@@ -68,8 +68,9 @@ def test_entities_are_apart_and_reset_forgets_one() -> None:
     assert later.export_state("two").facts
 
 
-def test_a_whole_run_shows_that_both_homes_stayed(tmp_path: Path) -> None:
+def test_a_whole_run_shows_that_both_homes_stayed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ran = whole_run(tmp_path, "cognee", "--cleanup")
+    assert capsys.readouterr().out == ""
     assert ran.code == 0 and ran.record["summary"]["errors"] == 0
     homes = [f for f in ran.snapshot.facts if f.metadata["kind"] == "relation" and "lives in" in f.content]
     assert len(homes) == 2 and all(f.active for f in homes)

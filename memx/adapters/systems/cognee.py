@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 import json
 import os
+import sys
 import threading
 import uuid
 from collections.abc import Coroutine, Mapping
@@ -37,8 +39,9 @@ class _Loop:
             if cls._loop is None:
                 cls._loop = asyncio.new_event_loop()
                 threading.Thread(target=cls._loop.run_forever, name="cognee", daemon=True).start()
-            # One call at a time: cognee's embedded databases take one writer.
-            return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), cls._loop).result()
+            # One call at a time: cognee's embedded databases take one writer. What it prints is no data of memx.
+            with contextlib.redirect_stdout(sys.stderr):
+                return asyncio.run_coroutine_threadsafe(asyncio.wait_for(work, timeout_s), cls._loop).result()
 
 
 class Cognee(MemoryAdapter):
@@ -69,6 +72,7 @@ class Cognee(MemoryAdapter):
         self.options = read_options(self.name, self.OPTIONS, options)
         self._set_environment()
         self._cognee: Any = load_package(self.name, "cognee", "cognee", ("1",))
+        load_package(self.name, "litellm", "litellm").__dict__["suppress_debug_info"] = True
         items = load_package(self.name, "cognee.tasks.ingestion.data_item", "cognee")
         self._item = items.DataItem
         if self.options["data_dir"]:
@@ -82,7 +86,7 @@ class Cognee(MemoryAdapter):
         """What cognee reads while it is imported, where the user did not set it."""
         if not self.options["telemetry"]:
             os.environ["TELEMETRY_DISABLED"] = "1"
-        os.environ.setdefault("LOG_LEVEL", "ERROR")
+        os.environ.setdefault("LOG_LEVEL", "CRITICAL")  # what matters of its errors memx tells itself
         # cognee counts tokens with tables that tiktoken would download; litellm carries them.
         litellm = importlib.util.find_spec("litellm")
         tables = Path(litellm.origin if litellm and litellm.origin else "").parent / "litellm_core_utils" / "tokenizers"
