@@ -37,7 +37,7 @@ def html_chunks(store: Store, run_id: str, where: Where | None = None) -> Iterat
         f"<title>{title}</title>\n<style>\n{_part('export_html.css')}</style>\n</head>\n<body>\n"
     )
     yield _head(run, summary)
-    yield _why(store, run_id, summary)
+    yield _why(store, run, summary)
     yield f"<main>\n<h2>{store.count(run_id, kept)} questions {which(where)}</h2>\n{_form(store, run_id, kept)}"
     triage = Marks(store).current(run)
     for record in records(store, run, kept):
@@ -69,7 +69,7 @@ def _head(run: RunRow, summary: Summary) -> str:
     )
 
 
-def _why(store: Store, run_id: str, summary: Summary) -> str:
+def _why(store: Store, run: RunRow, summary: Summary) -> str:
     if not summary.failed:
         return "<section>\n<h2>Why they failed</h2>\n<p>No question failed.</p>\n</section>\n"
     causes = [
@@ -79,9 +79,9 @@ def _why(store: Store, run_id: str, summary: Summary) -> str:
     groups = [
         [str(one.mechanism), str(len(one.question_ids)), f"{100 * one.share:.0f} %", f"+{one.worth:.1f}",
          _text(one.hypothesis), f"<code>{_text(one.example)}</code>"]
-        for one in clusters(store.traces(run_id))
+        for one in clusters(store.traces(run.run_id))
     ]  # fmt: skip
-    trust = [*calibration_lines(store), *_judge_lines(summary)]
+    trust = [*calibration_lines(store, run), *_judge_lines(summary)]
     return (
         f"<section>\n<h2>Why {summary.failed} failed</h2>\n"
         f"{_table(('stage', 'cause', '#FAILs', '#share', ''), causes)}"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import memx
+from memx.engine.store.calibrations import calibrations
 from memx.engine.store.reader import RunRow, Store, Where
-from memx.engine.summary import Summary, stage_of
-from memx.engine.summary_text import audit_line
+from memx.engine.summary import Share, Summary, stage_of
+from memx.engine.summary_text import audit_line, percent
 from memx.model import Stage
 
 
@@ -68,6 +69,18 @@ def stage_rows(summary: Summary) -> list[tuple[str, str, int, float]]:
     return rows
 
 
-def calibration_lines(store: Store) -> list[str]:
-    """How far the stages and verdicts can be trusted, as far as it was measured."""
-    return ["How often such a diagnosis is right is measured by memx calibrate."]
+def calibration_lines(store: Store, run: RunRow) -> list[str]:
+    """How often such a diagnosis is right, as far as it was measured in this directory."""
+    found = calibrations(store, run.dataset)
+    if not found:
+        return ["How often such a diagnosis is right was not measured here; memx calibrate does it."]
+    lines = [f"How often diagnosis named faults that were planted into {found[0].dataset}:"]
+    for one in found:
+        told = "with" if one.provenance else "without"
+        stage, cause = Share(one.stage_right, one.faults), Share(one.cause_right, one.faults)
+        low, high = stage.interval or (0.0, 1.0)
+        lines.append(
+            f"{one.store} store {told} provenance: stage {percent(stage)} ({low * 100:.1f} to {high * 100:.1f}), "
+            f"cause {percent(cause)}, of {one.faults} faults"
+        )
+    return lines

@@ -183,3 +183,17 @@ def test_a_place_that_cannot_be_written_is_said(call: Call, tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["folder"]
     code, out, err = call("export", "plain", "--format", "html", "--where", "rank<x")
     assert (code, out) == (2, "") and "filter, column 6" in err
+
+
+def test_a_report_says_how_often_its_stages_are_right(tmp_path: Path) -> None:
+    from memx.engine.store.calibrations import Calibration, keep_calibration
+    from memx.engine.store.reader import Store
+
+    write_run(tmp_path, "r1", questions=4, outcomes=("absent", "PASS"))
+    for faults, right in ((50, 10), (200, 190)):
+        keep_calibration(tmp_path, Calibration("demo", "verbatim", True, faults, right, right - 2), (0, 1))
+    keep_calibration(tmp_path, Calibration("other", "verbatim", True, 10, 1, 1), (0,))
+    for name in ("html", "md"):
+        text = "".join(WRITERS[name](Store(tmp_path), "r1", None))
+        assert "planted into demo" in text and "planted into other" not in text
+        assert "verbatim store with provenance: stage 95.0 % (91.0 to 97.3), cause 94.0 %, of 200 faults" in text

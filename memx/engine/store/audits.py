@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ def keep_audit(directory: Path, judge: str, prompt_sha256: str, dataset: str, se
 
 
 def audit_of(
-    query: Callable[[str, Sequence[Any]], Sequence[Mapping[str, Any]]], judge: str, prompt_sha256: str, dataset: str
+    query: Callable[[str, Sequence[Any]], Sequence[Any]], judge: str, prompt_sha256: str, dataset: str
 ) -> tuple[str, Counts] | None:
     """Dataset and summed counts of a judge's audits: on the run's own dataset, else on the last one audited."""
     rows = query(

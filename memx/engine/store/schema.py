@@ -106,8 +106,24 @@ CREATE TABLE judge_audits (
   at TEXT NOT NULL, PRIMARY KEY (judge, prompt_sha256, dataset, seed)) WITHOUT ROWID;
 """
 
+# How often diagnosis named planted faults, by the kind of store they were planted into.
+_M007_CALIBRATIONS = """
+CREATE TABLE calibrations (
+  dataset TEXT NOT NULL, store TEXT NOT NULL, provenance INTEGER NOT NULL, seeds TEXT NOT NULL, memx TEXT NOT NULL,
+  faults INTEGER NOT NULL, stage_right INTEGER NOT NULL, cause_right INTEGER NOT NULL, at TEXT NOT NULL,
+  PRIMARY KEY (dataset, store, provenance)) WITHOUT ROWID;
+"""
+
 #: Append only: the place in this list, from 1, is the schema version that the script makes.
-MIGRATIONS: tuple[str, ...] = (_M001_RUNS, _M002_LISTS, _M003_TRIAGE, _M004_PROCESS, _M005_TAGS, _M006_AUDITS)
+MIGRATIONS: tuple[str, ...] = (
+    _M001_RUNS,
+    _M002_LISTS,
+    _M003_TRIAGE,
+    _M004_PROCESS,
+    _M005_TAGS,
+    _M006_AUDITS,
+    _M007_CALIBRATIONS,
+)
 
 
 def open_for_writing(directory: Path) -> Database:
