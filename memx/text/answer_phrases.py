@@ -21,6 +21,8 @@ _MOST = 0.55  # more than half of another list, or of a word or two
 _HALF = 0.45  # half of a phrase of three to five words
 _LONG_LIST = 0.3  # a third of a list of more than five words
 _LONG = 0.25  # a quarter of a longer phrase: the longer a gold answer, the more of it is explanation
+_OF_TALK = 0.65  # of any phrase, where the text is a talk: somewhere in it stands a third of most phrases on its matter
+_TALK = 150  # content words from which a text is no answer, but a talk
 _WHOLE = 0.9  # as good as all of it
 _PART = 0.25  # a part of a list, where the answer names nothing beside it: incomplete is not wrong
 
@@ -43,6 +45,8 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
     head = _without_reason(gold)
     best = _best(question, gold, answer)
     needed = _needed(best, head)
+    if len(content(answer)) > _TALK:
+        needed = max(needed, _OF_TALK)
     missing = ", ".join(best.missing[:4])
     if best.share < needed and not _is_part(best, needed, question, head, answer):
         return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2, reworded=True)
@@ -185,17 +189,18 @@ def _chooses_other(question: str, gold: str, answer: str) -> str:
 
 def goes_on_or(question: str, gold: str, answer: str) -> bool:
     """True when the answer says the whole gold answer, its reason and reckoning too, and then "or" something else."""
-    if len(content(answer)) > _SHORT + len(content(gold)) or _OR.search(gold):
-        return False
-    said = next(reversed(list(_OR.finditer(answer))), None)
-    if said is None:
-        return False
-    whole = cover(question, gold, answer[: said.start()])
-    if whole.share < _WHOLE or said.start() - max((end for _, end in whole.spans), default=0) > _NEAR:
+    if not 2 <= len(content(gold)) >= (len(content(answer)) - _SHORT) / 2:  # of a single word see _left_open
         return False
     known = (*content(gold), *content(question))
-    told = content(answer[said.end() :])
-    return bool(told) and not any(alike(token, mine) for token in told for mine in known)
+    for said in _OR.finditer(answer):
+        whole = cover(question, gold, answer[: said.start()])
+        between = answer[max((end for _, end in whole.spans), default=0) : said.start()]
+        if whole.share < _WHOLE or content(between) or len(between) > _NEAR:
+            continue
+        told = content(answer[said.end() :])
+        if told and 2 * sum(any(alike(token, mine) for mine in known) for token in told) < len(told):
+            return True
+    return False
 
 
 def _left_open(question: str, gold: str, answer: str, best: Coverage) -> bool:

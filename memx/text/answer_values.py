@@ -32,6 +32,7 @@ _RANGE = re.compile(
     r"\s*(?:to|through|until|or|and|-|–|—)(?:\s+(?:about|around|in|the|maybe|possibly))*\s*", re.IGNORECASE
 )
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE)
+_VERSION = re.compile(r"(?<![\w.])([A-Za-z]+|(?=\d+\.\d+\.\d))(\d+(?:\.\d+)*)(?![\w])")
 _TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common
 
 
@@ -79,8 +80,14 @@ def _with_asked_unit(question: str, numbers: tuple[NumberValue, ...]) -> tuple[N
 def wrong_number(gold: str, answer: str) -> str:
     """Which number of a longer gold the answer gives otherwise: another of the same things, or the same of others.
 
-    Empty when it gives none otherwise. Ordinals and a lone "one" are left to the words around them.
+    Empty when it gives none otherwise. Ordinals and a lone "one" are left to the words around them. Numbers of names
+    count too: "HTML4" for "HTML5", "5.3.1" for "5.3.0".
     """
+    versions = [{(name.lower(), number) for name, number in _VERSION.findall(text)} for text in (gold, answer)]
+    for name, number in sorted(versions[0] - versions[1]):
+        other = min((given for label, given in versions[1] if label == name), default="")
+        if other and not any(label == name for label, _ in versions[0] & versions[1]):
+            return f"the answer says {name}{other}, not {name}{number}"
     numbers = numbers_in(gold)
     given = numbers_in(answer) if numbers else ()
     for wanted in numbers:
