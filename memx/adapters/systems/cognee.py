@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -150,39 +150,9 @@ class Cognee(MemoryAdapter):
         graph = self._read("export", lambda: self._cognee.export(entity_id))
         if graph is None:
             return Snapshot(entity_id, ())
-        turns = _turns_of_nodes(graph)
-        facts = []
-        for node in graph.nodes:
-            if node.type in ("DocumentChunk", "TextSummary"):
-                sent = _metadata(getattr(node, "external_metadata", None))
-                kind = "chunk" if node.type == "DocumentChunk" else "summary"
-                at = parse_time(sent.get(SAID_AT) or node.created_at)
-                facts.append(
-                    Fact(
-                        str(node.id),
-                        node.text,
-                        source_turn_ids=_listed(node.belongs_to_set),
-                        created_at=at,
-                        metadata={**sent, "kind": kind},
-                    )
-                )
-        names = {str(node.id): getattr(node, "name", "") for node in graph.nodes if node.type == "Entity"}
-        for edge in graph.edges:
-            ends = (str(edge.source_id), str(edge.target_id))
-            if edge.relationship in _OWN or not all(names.get(end) for end in ends):
-                continue
-            shared = tuple(turn for turn in turns.get(ends[0], ()) if turn in turns.get(ends[1], ()))
-            text = f"{names[ends[0]]} {edge.relationship.replace('_', ' ')} {names[ends[1]]}"
-            facts.append(
-                Fact(
-                    "/".join((ends[0], edge.relationship, ends[1])),
-                    text,
-                    source_turn_ids=shared,
-                    created_at=parse_time((edge.properties or {}).get("updated_at")),
-                    metadata={"kind": "relation", "relation": edge.relationship},
-                )
-            )
-        return Snapshot(entity_id, tuple(facts))
+        sent = {str(n.id): _metadata(n.external_metadata) for n in graph.nodes if n.type == "DocumentChunk"}
+        said_of = {turn: one[SAID_AT] for one in sent.values() for turn in sources(one) if SAID_AT in one}
+        return Snapshot(entity_id, (*_texts(graph, sent), *_relations(graph, said_of)))
 
     def _read(self, step: str, work: Any) -> Any:
         """The result of a read; None where the dataset does not exist or holds no graph yet."""
@@ -223,6 +193,40 @@ def _metadata(value: Any) -> dict[str, Any]:
     except ValueError:
         return {}
     return {name: one for name, one in found.items() if name != "node_set"} if isinstance(found, Mapping) else {}
+
+
+def _texts(graph: Any, sent: Mapping[str, Mapping[str, Any]]) -> Iterator[Fact]:
+    """The chunks, and their summaries with the metadata of the chunk that each sums up."""
+    for node in graph.nodes:
+        if node.type in ("DocumentChunk", "TextSummary"):
+            kind, chunk = ("chunk", node.id) if node.type == "DocumentChunk" else ("summary", node.source_chunk_id)
+            metadata = {**sent.get(str(chunk), {}), "kind": kind}
+            yield Fact(
+                str(node.id),
+                node.text,
+                source_turn_ids=_listed(node.belongs_to_set),
+                created_at=parse_time(metadata.get(SAID_AT) or node.created_at),
+                metadata=metadata,
+            )
+
+
+def _relations(graph: Any, said_of: Mapping[str, str]) -> Iterator[Fact]:
+    """The relations between two entities, dated by the last turn that told of both."""
+    turns = _turns_of_nodes(graph)
+    names = {str(node.id): node.name for node in graph.nodes if node.type == "Entity"}
+    for edge in graph.edges:
+        source, target = str(edge.source_id), str(edge.target_id)
+        if edge.relationship in _OWN or not (names.get(source) and names.get(target)):
+            continue
+        shared = tuple(turn for turn in turns.get(source, ()) if turn in turns.get(target, ()))
+        at = max((said_of[turn] for turn in shared if turn in said_of), default=None)
+        yield Fact(
+            f"{source}/{edge.relationship}/{target}",
+            f"{names[source]} {edge.relationship.replace('_', ' ')} {names[target]}",
+            source_turn_ids=shared,
+            created_at=parse_time(at or (edge.properties or {}).get("updated_at")),
+            metadata={"kind": "relation", "relation": edge.relationship},
+        )
 
 
 def _turns_of_nodes(graph: Any) -> dict[str, tuple[str, ...]]:
