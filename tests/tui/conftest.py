@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -35,6 +36,22 @@ def hostile_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("hostile")
     write_run(directory, "20260301-090000-evil", hostile=True)
     return directory
+
+
+@pytest.fixture(scope="session")
+def template_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs of 24 questions; copied for tests that write."""
+    directory = tmp_path_factory.mktemp("template")
+    endings = ("PASS", "absent", "synthesis", "never_stored")
+    write_run(directory, "20260228-080000-aaaa", questions=24, outcomes=endings)
+    write_run(directory, "20260301-090000-bbbb", questions=24)
+    return directory
+
+
+@pytest.fixture
+def own_dir(tmp_path: Path, template_dir: Path) -> Path:
+    """Two runs of 24 questions that a test may write to."""
+    return Path(shutil.copytree(template_dir, tmp_path / "store"))
 
 
 @pytest.fixture

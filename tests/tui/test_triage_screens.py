@@ -21,16 +21,7 @@ from memx.tui.screens.compare import CompareScreen
 from memx.tui.screens.error import ErrorScreen
 from memx.tui.screens.question import QuestionScreen
 from memx.tui.screens.questions import QuestionsScreen
-from tests.stores import write_run
 from tests.tui.driving import AppOn, notes, press, shown
-
-
-@pytest.fixture
-def own_dir(tmp_path: Path) -> Path:
-    """Two runs of 24 questions that a test may write to."""
-    write_run(tmp_path, "20260228-080000-aaaa", questions=24, outcomes=("PASS", "absent", "synthesis", "never_stored"))
-    write_run(tmp_path, "20260301-090000-bbbb", questions=24)
-    return tmp_path
 
 
 def marks_of(directory: Path) -> dict[str, str]:
