@@ -101,6 +101,10 @@ def test_a_kept_store_is_found_by_another_instance_read_whole_and_reset_alone(tm
         first = make()
         first.ingest_session(many(60, "one"))
         filled(first, "two")
+        beside = make()
+        assert len(beside.export_state("two").facts) == 5
+        beside.close()
+        assert len(first.export_state("two").facts) == 5
         first.close()
         later = make()
         store = later._side._store("one")  # type: ignore[attr-defined]

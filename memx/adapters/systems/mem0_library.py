@@ -15,11 +15,12 @@ from memx.adapters.calls import Calls
 from memx.adapters.provenance import parse_time
 from memx.adapters.system_models import described, embedder, llm_address, llm_key
 from memx.adapters.systems.mem0_rows import additions, fact_of, mem0_package, retrieved_of
-from memx.adapters.systems.mem0_store import Store
+from memx.adapters.systems.mem0_store import Kept, Store
 from memx.errors import AdapterError, InputError
 from memx.model import Fact, FactStatus, QueryResult, Session, Snapshot
 from memx.text.secrets import remember
 
+_KEPT = Kept()
 _SECRET = re.compile(r"key|token|secret|password|credential", re.I)
 
 
@@ -92,41 +93,52 @@ class Mem0Library:
             memory = self._store(entity_id).memory
             self.calls.write("delete memories", partial(memory.delete_all, user_id=entity_id), repeat="always")
             return
-        if entity_id in self._open:
-            self._open.pop(entity_id).close()
-        if self._options["path"]:
+        store = self._open.pop(entity_id, None)
+        if self._kept:
+            _KEPT.let_go(self._folder(entity_id), all_users=True)
             shutil.rmtree(self._folder(entity_id), ignore_errors=True)
+        elif store is not None:
+            store.close()
 
     def close(self) -> None:
-        for store in self._open.values():
-            store.close()
+        for name, store in self._open.items():
+            if self._kept:
+                _KEPT.let_go(self._folder(name))
+            else:
+                store.close()
         self._open.clear()
+
+    @property
+    def _kept(self) -> bool:
+        """Each entity's store lies in a folder of its own below ``path``."""
+        return bool(self._options["path"]) and not self._config
 
     def _store(self, entity_id: str) -> Store:
         # A local vector store is locked by who opened it, so each entity has its own; a configured one serves all.
         name = "" if self._config else entity_id
         if name not in self._open:
-            try:
-                memory = self._package.Memory.from_config(self._settings(name))
-            except Exception as error:
-                raise self._opening_failed(error) from error
-            self._open[name] = Store(memory, self._options, own=not self._config)
+            make = partial(self._made_store, name)
+            self._open[name] = _KEPT.take(self._folder(name), make) if self._kept else make()
         return self._open[name]
 
+    def _made_store(self, name: str) -> Store:
+        try:
+            memory = self._package.Memory.from_config(self._settings(name))
+        except Exception as error:
+            raise self._opening_failed(error) from error
+        return Store(memory, self._options, own=not self._config)
+
     def _folder(self, name: str) -> Path:
-        return Path(self._options["path"]).expanduser() / (name or "configured")
+        return Path(self._options["path"]).expanduser().resolve() / (name or "configured")
 
     def _absent(self, entity_id: str) -> bool:
         """Nothing was ever stored of the entity: looking for it must not make a store."""
-        kept = self._options["path"] and not self._config
-        return bool(kept) and entity_id not in self._open and not self._folder(entity_id).exists()
+        return self._kept and entity_id not in self._open and not self._folder(entity_id).exists()
 
     def _opening_failed(self, error: Exception) -> AdapterError:
         failed = self.calls.failed("open the store", error)
         if "already accessed by another instance" in str(error):
-            hint = (
-                "A local store serves one case at a time: --concurrency 1, or a server of its own in the configuration."
-            )
+            hint = "A local store serves one process, and one case at a time: --concurrency 1, or use a server for it."
             return AdapterError(failed.message, hint)
         return failed
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from memx.adapters.system_models import ReplyParsingError, embedder, llm_address, llm_key, vectors
@@ -12,6 +14,35 @@ from memx.adapters.systems.mem0_rows import Addition
 
 _FIRST_PAGE = 1000
 _SAID_ON = "The new messages were written on {date}: that is the Observation Date, whatever stands above."
+
+
+class Kept:
+    """The stores that lie in folders, each opened once in this process: whoever opens one locks it.
+
+    Instances of the adapter share a store, and the last one that lets it go closes it.
+    """
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._open: dict[Path, tuple[Store, int]] = {}
+
+    def take(self, folder: Path, make: Callable[[], Store]) -> Store:
+        """The store of a folder, made if nobody has it open."""
+        with self._guard:
+            store, users = self._open[folder] if folder in self._open else (make(), 0)
+            self._open[folder] = store, users + 1
+            return store
+
+    def let_go(self, folder: Path, *, all_users: bool = False) -> None:
+        """One user less, or none any more."""
+        with self._guard:
+            store, users = self._open.pop(folder, (None, 0))
+            if store is None:
+                return
+            if users > 1 and not all_users:
+                self._open[folder] = store, users - 1
+            else:
+                store.close()
 
 
 class Store:
