@@ -20,11 +20,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from rank_bm25 import BM25Okapi
+
+from memx import dataset
 from memx.engine.judges.contract import JudgeItem
 from memx.engine.judges.offline import OfflineJudge
-from memx.model import Candidate, CandidateSource, Outcome, Question
+from memx.model import Candidate, CandidateSource, Outcome, Question, Retrieved
 from memx.text.dates import dates_in
 from memx.text.numbers import numbers_in
+from memx.text.words import stems
 
 DATA = Path(os.environ.get("MEMX_SHARED", Path(__file__).resolve().parents[2] / "shared")) / "data"
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop"}
@@ -158,6 +162,31 @@ def change_value(gold: str, dice: random.Random) -> str | None:
     return None
 
 
+# ---------------------------------------------------------------------------------------------------------- retrieval
+
+
+def retrieval(top_k: int = 10) -> tuple[float, int]:
+    """Agreement of the retrieval-only verdict with "all evidence turns are in the top k", and over how many questions.
+
+    BM25 retrieves whole turns that do not tell where they come from, so the verdict has their text alone.
+    """
+    agreed = []
+    for case in dataset("locomo", DATA / "locomo10.json").cases():
+        turns = list(case.turns().values())
+        ranked = BM25Okapi([stems(turn.content) or ["-"] for turn in turns])
+        for question in case.questions:
+            evidence = tuple(case.turns()[turn_id] for turn_id in question.evidence if turn_id in case.turns())
+            if question.abstention or not evidence:
+                continue
+            best = ranked.get_scores(stems(question.text)).argsort()[::-1][:top_k]
+            rows = tuple(Retrieved(str(at), f"{turns[at].speaker}: {turns[at].content}") for at in best)
+            candidate = Candidate("\n".join(row.content for row in rows), CandidateSource.RETRIEVED)
+            outcome = JUDGE.judge(JudgeItem(question, candidate, evidence, rows)).outcome
+            label = {turn.turn_id for turn in evidence} <= {turns[at].turn_id for at in best}
+            agreed.append((outcome is Outcome.PASS) == label)
+    return sum(agreed) / len(agreed), len(agreed)
+
+
 # ------------------------------------------------------------------------------------------------------------- speed
 
 
@@ -214,6 +243,7 @@ def main() -> None:
         print(f"\nstress on {title}: accepted")
         for kind, accepted in stress(conversations, args.seed).items():
             print(f"  {kind:26} {sum(accepted) / len(accepted):6.3f}  of {len(accepted)}")
+    print("\nretrieval-only verdict against evidence labels: {:.4f} of {}".format(*retrieval()))
     print(f"\n{speed(embeddings=False):.0f} judgements a second of CPU by rules alone, "
           f"{speed(embeddings=True):.0f} with embeddings; import {import_seconds():.2f} s of CPU")  # fmt: skip
 
