@@ -13,6 +13,8 @@ from memx.model import Fact, FactStatus, Session, Turn
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 #: The keys under which a turn's facts travel in a system's metadata.
 TURN_ID, SESSION_ID, SPEAKER, ROLE, SAID_AT = "turn_id", "session_id", "speaker", "role", "said_at"
+#: An entity under which nothing is ever stored: asking for it tells whether a server answers and takes the key.
+UNUSED = "memx-nobody"
 
 
 def said(turn: Turn) -> str:

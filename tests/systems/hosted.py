@@ -117,6 +117,17 @@ def _told(act: Callable[[], Any], words: str) -> str:
     return str(caught.value)
 
 
+def check_start(make: Callable[[], MemoryAdapter], double: Double) -> None:
+    """A wrong key, an address of something else and a server that is away are told before anything is stored."""
+    for kind in ("401", "html"):
+        adapter: Any = make()
+        without_pauses(adapter)
+        double.fail(kind, times=9)
+        _told(adapter.describe, NAMED[kind])
+        double.clear()
+        adapter.close()
+
+
 def ask(adapter: MemoryAdapter, entity: str = "case-1", top_k: int = 10, text: str = "Where does Lena live?") -> Any:
     """The result of a query."""
     return adapter.query(text, entity, top_k)

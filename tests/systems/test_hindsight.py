@@ -23,6 +23,7 @@ from tests.systems.hosted import (
     check_conformance,
     check_faults,
     check_options,
+    check_start,
     filled,
     many,
     need_sdk,
@@ -139,6 +140,7 @@ def test_ready_means_retained_and_consolidated(double: HindsightDouble) -> None:
 
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: HindsightDouble) -> None:
+    check_start(partial(hindsight, double), double)
     check_faults(partial(hindsight, double), double, ingest="/memories$", listing="/list", search="/recall")
     adapter = hindsight(double)
     pauses = without_pauses(adapter)

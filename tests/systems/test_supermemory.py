@@ -22,6 +22,7 @@ from tests.systems.hosted import (
     check_conformance,
     check_faults,
     check_options,
+    check_start,
     filled,
     many,
     need_sdk,
@@ -120,6 +121,7 @@ def test_refused_and_failed_documents_are_counted_and_all_of_them_is_an_error(do
 
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: SupermemoryDouble) -> None:
+    check_start(partial(supermemory, double), double)
     check_faults(partial(supermemory, double), double, ingest="/batch", listing="/list/memories", search="/search$")
     adapter = supermemory(double)
     pauses = without_pauses(adapter)

@@ -22,6 +22,7 @@ from tests.systems.hosted import (
     check_conformance,
     check_faults,
     check_options,
+    check_start,
     filled,
     many,
     need_sdk,
@@ -114,6 +115,7 @@ def test_ready_means_that_tasks_are_done_and_a_failed_task_is_told(double: ZepDo
 
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: ZepDouble) -> None:
+    check_start(partial(zep, double), double)
     check_faults(partial(zep, double), double, ingest="/messages", listing="/edges/list", search="/search/edges")
     adapter = zep(double)
     pauses = without_pauses(adapter)

@@ -13,7 +13,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import parse_time, replaced, said, said_at
+from memx.adapters.provenance import UNUSED, parse_time, replaced, said, said_at
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
 
 _PAGE = 100
@@ -77,7 +77,8 @@ class AtomicMemory(MemoryAdapter):
         self._users: dict[str, _User] = {}
 
     def describe(self) -> Mapping[str, Any]:
-        """How turns are stored."""
+        """How turns are stored; a wrong key or address fails here, before any ingest."""
+        self._listed(UNUSED)
         return {"mode": self.options["mode"], "content_class": self.options["content_class"]}
 
     def close(self) -> None:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from memx.adapters.calls import Calls
 from memx.adapters.contract import MemoryAdapter
+from memx.adapters.failures import is_web_page
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import said, said_at, with_zone
+from memx.adapters.provenance import UNUSED, said, said_at, with_zone
 from memx.errors import AdapterError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot
 
@@ -75,7 +76,8 @@ class Letta(MemoryAdapter):
         self._agents: dict[str, _Agent] = {}
 
     def describe(self) -> Mapping[str, Any]:
-        """Who writes the memory, and with which models."""
+        """Who writes the memory, and with which models; a wrong key or address fails here, before any ingest."""
+        self._find(UNUSED)
         return {name: self.options[name] for name in ("mode", "model", "embedding") if self.options[name]}
 
     # ---------------------------------------------------------------------------------------------------------- ingest
@@ -184,11 +186,12 @@ class Letta(MemoryAdapter):
                 source_turn_ids=agent.turns.get(row.id, ()),
                 metadata={"kind": "block", "label": row.label or ""},
             )
-            for row in self._listed("blocks", self._client.agents.blocks.list, agent.agent_id)
+            for row in self._listed("blocks", self._client.agents.blocks.with_raw_response.list, agent.agent_id)
             if row.label != _PERSONA and row.value.strip()
         ]
 
     def _passages(self, agent: _Agent) -> list[Fact]:
+        listing = self._client.agents.passages.with_raw_response.list
         return [
             Fact(
                 row.id,
@@ -198,7 +201,7 @@ class Letta(MemoryAdapter):
                 created_at=row.created_at,
                 metadata={"kind": "passage", "tags": list(row.tags or ())},
             )
-            for row in self._listed("passages", self._client.agents.passages.list, agent.agent_id, ascending=True)
+            for row in self._listed("passages", listing, agent.agent_id, ascending=True)
         ]
 
     def _listed(self, what: str, listing: Any, *where: str, **given: Any) -> list[Any]:
@@ -206,7 +209,7 @@ class Letta(MemoryAdapter):
 
         def page(after: str | None) -> Page[Any]:
             cursor = {} if after is None else {"after": after}
-            found = self.calls.read(f"list {what}", lambda: _read(listing(*where, limit=_PAGE, **cursor, **given)))
+            found = self.calls.read(f"list {what}", lambda: _parsed(listing(*where, limit=_PAGE, **cursor, **given)))
             rows = getattr(found, "items", found) or []
             return Page(rows, rows[-1].id if len(rows) >= _PAGE else None)
 
@@ -216,7 +219,8 @@ class Letta(MemoryAdapter):
         """The agent of an entity, of this process or an earlier one; None where there is none."""
         if entity_id not in self._agents:
             rows = self.calls.read(
-                "look up agent", lambda: _read(self._client.agents.list(name=entity_id, limit=1)).items
+                "look up agent",
+                lambda: _parsed(self._client.agents.with_raw_response.list(name=entity_id, limit=1)).items,
             )
             if not rows:
                 return None
@@ -228,7 +232,7 @@ class Letta(MemoryAdapter):
         agent = self._find(entity_id)
         if agent is None:
             return
-        archives = self._listed("archives", self._client.archives.list, agent_id=agent.agent_id)
+        archives = self._listed("archives", self._client.archives.with_raw_response.list, agent_id=agent.agent_id)
         self.calls.write("delete agent", lambda: self._client.agents.delete(agent.agent_id), "refused")
         for archive in archives:
             self.calls.write(
@@ -244,6 +248,13 @@ def _read(reply: Any) -> Any:
     if isinstance(reply, str):
         raise ValueError(reply)
     return reply
+
+
+def _parsed(raw: Any) -> Any:
+    """The rows of a raw reply, unless it is a web page, over which the client would stumble."""
+    if is_web_page(raw.http_response.text):
+        raise ValueError(raw.http_response.text)
+    return raw.parse()
 
 
 def _tagged(row: Any) -> tuple[str, ...]:

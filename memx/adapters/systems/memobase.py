@@ -13,7 +13,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import wait_until
-from memx.adapters.provenance import said_at
+from memx.adapters.provenance import UNUSED, said_at
 from memx.errors import AdapterError
 from memx.model import Fact, QueryResult, Retrieved, Session, Snapshot
 
@@ -72,6 +72,11 @@ class Memobase(MemoryAdapter):
         self._package = package
         self.calls = Calls(self.name, key="MEMOBASE_API_KEY", where=url)
         self._users: dict[str, _User] = {}
+
+    def describe(self) -> Mapping[str, Any]:
+        """Nothing that is not among the options; a wrong key or address fails here, before any ingest."""
+        self._find(UNUSED)
+        return {}
 
     # ---------------------------------------------------------------------------------------------------------- ingest
 

@@ -13,7 +13,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import SAID_AT, carried, parse_time, replaced, said, said_at, sources, with_zone
+from memx.adapters.provenance import SAID_AT, UNUSED, carried, parse_time, replaced, said, said_at, sources, with_zone
 from memx.errors import AdapterError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
 
@@ -72,7 +72,8 @@ class Supermemory(MemoryAdapter):
         self._sent: dict[str, _Sent] = {}
 
     def describe(self) -> Mapping[str, Any]:
-        """What a search looks through and how it is ordered."""
+        """What a search looks through and how it is ordered; a wrong key or address fails here, before any ingest."""
+        self._listed(UNUSED, "documents")
         return {name: self.options[name] for name in ("search_mode", "rerank", "dreaming")}
 
     # ---------------------------------------------------------------------------------------------------------- ingest

@@ -14,7 +14,7 @@ from memx.adapters.contract import MemoryAdapter
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages, wait_until
-from memx.adapters.provenance import carried, parse_time, replaced, said_at, sources, with_zone
+from memx.adapters.provenance import UNUSED, carried, parse_time, replaced, said_at, sources, with_zone
 from memx.adapters.validity import Validity, successors
 from memx.errors import AdapterError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
@@ -76,7 +76,8 @@ class Zep(MemoryAdapter):
         self._nonce = uuid.uuid4()
 
     def describe(self) -> Mapping[str, Any]:
-        """The reranker and where supersession is read from."""
+        """The reranker and where supersession is read from; a wrong key or address fails here, before any ingest."""
+        self._find(UNUSED)
         read_from = "ingestion traces" if self.options["traces"] else "times of validity"
         return {"reranker": self.options["reranker"], "supersession": read_from}
 
