@@ -31,6 +31,7 @@ class Line:
         role: of the body.
         prefix_role: of the prefix.
         key: id of the thing the line is about (a fact id), so that a cursor can rest on it.
+        short: stands for a body that does not fit on one line; empty to wrap the body.
     """
 
     body: str = ""
@@ -38,6 +39,7 @@ class Line:
     prefix: str = ""
     prefix_role: str = "label"
     key: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,8 @@ def draw(line: Line | Pair, width: int) -> Iterator[Drawn]:
     if cells(prefix) > indent:
         prefix = _cut(prefix, indent)
     first = True
-    for piece in wrap(safe(line.body, newlines=True), max(1, width - indent)):
+    body = line.short if line.short and cells(safe(line.body)) > width - indent else line.body
+    for piece in wrap(safe(body, newlines=True), max(1, width - indent)):
         head = prefix if first else " " * indent
         first = False
         yield ((head, line.prefix_role), (piece, line.role)) if head else ((piece, line.role),)

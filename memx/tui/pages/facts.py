@@ -179,7 +179,11 @@ def _miss(record: Record, miss: NearMiss, number: str, limit: int | None) -> lis
         Line(_content(record, miss.expected_fact_id, limit), "text", f"expected  {expected:>6}  ", "good"),
         Line(_content(record, miss.winner_fact_id, limit), "text", f"winner    {f'#{miss.winner_rank}':>6}  ", "bad"),
         Line(),
-        Line(f"{'signal':<17}{'expected':>9} {'':<8} {'winner':>9} {'':<8} {'gap':>9}  verdict", "label"),
+        Line(
+            f"{'signal':<17}{'expected':>9} {'':<8} {'winner':>9} {'':<8} {'gap':>9}  verdict",
+            "label",
+            short=f"{'signal':<14}{'expected':>9} {'winner':>9} {'gap':>9}  verdict",
+        ),
     ]
     for signal in miss.signals:
         top = max(abs(signal.expected), abs(signal.winner))
@@ -192,7 +196,10 @@ def _miss(record: Record, miss: NearMiss, number: str, limit: int | None) -> lis
             f"{fit(signal.name, 16)} {_number(signal.expected):>9} {_bar(signal.expected, top)} "
             f"{_number(signal.winner):>9} {_bar(signal.winner, top)} {_number(signal.gap, sign=True):>9}  {verdict}"
         )
-        lines.append(Line(row, role))
+        # Without the bars where they have no room.
+        numbers = " ".join(f"{_number(value):>9}" for value in (signal.expected, signal.winner))
+        short = f"{fit(signal.name, 13)} {numbers} {_number(signal.gap, sign=True):>9}  {verdict}"
+        lines.append(Line(row, role, short=short))
     if not miss.signals:
         lines.append(Line("The memory system declares no signals for these facts.", "dim"))
     if miss.would_keep:

@@ -48,6 +48,14 @@ class PickScreen(Modal[str | None]):
             yield Page(id="choices")
 
     def on_mount(self) -> None:
+        self._lay_out()
+        self.query_one("#choices", Page).focus()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        """Show the choices in a box as high as they need at this width."""
         head = [Line(self._title, "head"), *(Line(words) for words in self._about), Line()]
         lines = [Line(choice.label, "text", f"  {choice.key}  ", "key") for choice in self._choices]
         page = self.query_one("#choices", Page)
@@ -56,7 +64,6 @@ class PickScreen(Modal[str | None]):
         self._first = sum(1 for line in head for _ in draw(line, width))
         page.show([*head, *lines, Line(), Line("cancel", "dim", "  esc  ", "key")])
         self.query_one(Container).styles.height = self._first + len(lines) + 4
-        page.focus()
 
     def on_key(self, event: events.Key) -> None:
         for choice in self._choices:
