@@ -81,7 +81,7 @@ def _why(store: Store, run: RunRow, summary: Summary) -> str:
          _text(one.hypothesis), f"<code>{_text(one.example)}</code>"]
         for one in clusters(store.traces(run.run_id))
     ]  # fmt: skip
-    trust = [*calibration_lines(store, run), *_judge_lines(summary)]
+    trust = [*calibration_lines(run), *_judge_lines(summary)]
     return (
         f"<section>\n<h2>Why {summary.failed} failed</h2>\n"
         f"{_table(('stage', 'cause', '#FAILs', '#share', ''), causes)}"

@@ -28,7 +28,7 @@ def markdown_chunks(store: Store, run_id: str, where: Where | None = None) -> It
     if rows:
         lines += ["| stage | cause | FAILs | share |", "|---|---|---|---|"]
         lines += [f"| {stage} | {cause} | {count} | {100 * share:.1f} % |" for stage, cause, count, share in rows]
-        lines += ["", *("  \n".join(calibration_lines(store, run)).split("\n")), ""]
+        lines += ["", *("  \n".join(calibration_lines(run)).split("\n")), ""]
     lines += [f"{store.count(run_id, kept)} of {summary.questions} questions, those {which(where)}:", "", ""]
     yield "\n".join(lines)
     triage = Marks(store).current(run)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import memx
-from memx.engine.store.calibrations import calibrations
-from memx.engine.store.reader import RunRow, Store, Where
+from memx.engine.store.reader import RunRow, Where
 from memx.engine.summary import Share, Summary, stage_of
 from memx.engine.summary_text import audit_line, percent
 from memx.model import Stage
@@ -69,13 +68,12 @@ def stage_rows(summary: Summary) -> list[tuple[str, str, int, float]]:
     return rows
 
 
-def calibration_lines(store: Store, run: RunRow) -> list[str]:
+def calibration_lines(run: RunRow) -> list[str]:
     """How often such a diagnosis is right, as far as it was measured in this directory."""
-    found = calibrations(store, run.dataset)
-    if not found:
+    if not run.calibrations:
         return ["How often such a diagnosis is right was not measured here; memx calibrate does it."]
-    lines = [f"How often diagnosis named faults that were planted into {found[0].dataset}:"]
-    for one in found:
+    lines = [f"How often diagnosis named faults that were planted into {run.calibrations[0].dataset}:"]
+    for one in run.calibrations:
         told = "with" if one.provenance else "without"
         stage, cause = Share(one.stage_right, one.faults), Share(one.cause_right, one.faults)
         low, high = stage.interval or (0.0, 1.0)

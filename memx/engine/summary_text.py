@@ -30,6 +30,7 @@ def summary_text(run: RunRow, summary: Summary) -> str:
         "",
         *_categories(summary),
         *_stages(summary),
+        *_calibrated(run, summary),
         *_telling(summary),
         *_controls(run, summary),
         *_memory_system(run, summary),
@@ -137,6 +138,20 @@ def _stages(summary: Summary) -> list[str]:
     if summary.undiagnosed:
         lines.append(f"    {'not diagnosed':<28}{summary.undiagnosed:>5}")
     return [*lines, ""]
+
+
+def _calibrated(run: RunRow, summary: Summary) -> list[str]:
+    """How often stages are right, where any are shown."""
+    if not summary.failed:
+        return []
+    if not run.calibrations:
+        return ["  stages    not calibrated here yet: memx calibrate", ""]
+    one = run.calibrations[0]
+    told = "with" if one.provenance else "without"
+    stage, cause = Share(one.stage_right, one.faults), Share(one.cause_right, one.faults)
+    words = f"calibrated on {one.dataset}, {one.store} store {told} provenance: of {one.faults} planted faults stage "
+    words += f"right in {percent(stage)}, cause in {percent(cause)}"
+    return [*textwrap.wrap(safe(words), _WIDTH, initial_indent="  stages    ", subsequent_indent=" " * 12), ""]
 
 
 def _telling(summary: Summary) -> list[str]:

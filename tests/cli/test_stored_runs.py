@@ -111,6 +111,14 @@ def test_calibrate_prints_the_confusion_matrix(call: Call) -> None:
     assert [row.split()[:2] for row in out.splitlines()[-2:]] == [["verbatim", "yes"], ["verbatim", "no"]]
 
 
+def test_a_summary_says_how_often_its_stages_are_right(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    worse, _ = two_runs
+    assert "not calibrated here yet: memx calibrate" in call("runs", "show", worse.run_id)[1]
+    call("calibrate", "--seed", "0", "--faults", "15")
+    shown = " ".join(call("runs", "show", worse.run_id)[1].split())
+    assert "calibrated on demo, verbatim store with provenance: of 15 planted faults stage right in" in shown
+
+
 def test_weights_are_learned_on_half_of_the_cases_and_judged_on_the_other(call: Call, tmp_path: Path) -> None:
     small = ["--dataset", "tests.engine.worlds:Small", "--retrieval-mode", "full", "--optimize"]
     code, _, err = call("run", *small, "--dry-run-weights")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import memx
-from memx.engine.store.reader import Store
 from memx.engine.store.schema import FILE_NAME, open_for_writing, store_error
 
 
@@ -49,9 +50,9 @@ def keep_calibration(directory: Path, found: Calibration, seeds: tuple[int, ...]
         raise store_error(error, directory / FILE_NAME) from error
 
 
-def calibrations(store: Store, dataset: str) -> list[Calibration]:
+def calibrations_of(query: Callable[[str, Sequence[Any]], Sequence[Any]], dataset: str) -> tuple[Calibration, ...]:
     """What was measured on a dataset, else on the one measured last; nothing where none was."""
-    rows = store.query("SELECT * FROM calibrations ORDER BY dataset = ? DESC, at DESC", [dataset])
+    rows = query("SELECT * FROM calibrations ORDER BY dataset = ? DESC, at DESC", [dataset])
     measured = [row for row in rows if row["dataset"] == rows[0]["dataset"]]
     found = [
         Calibration(
@@ -59,4 +60,4 @@ def calibrations(store: Store, dataset: str) -> list[Calibration]:
         )
         for row in measured
     ]
-    return sorted(found, key=lambda one: (not one.provenance, one.store))
+    return tuple(sorted(found, key=lambda one: (not one.provenance, one.store)))

@@ -12,6 +12,7 @@ from typing import Any
 from memx.diagnose.timeline import FactEvent, changes
 from memx.engine.store import codec
 from memx.engine.store.audits import audit_of
+from memx.engine.store.calibrations import calibrations_of
 from memx.engine.store.processes import process_alive
 from memx.engine.store.rows import (
     CaseRow,
@@ -94,7 +95,8 @@ class Store:
             raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
         read = run_row(self.query(f"{_RUNS} WHERE run_id = ?", found)[0])
         prompt = str((read.manifest.get("judge") or {}).get("prompt_sha256") or "")
-        return replace(read, judge_audit=audit_of(self.query, read.judge, prompt, read.dataset))
+        audit = audit_of(self.query, read.judge, prompt, read.dataset)
+        return replace(read, judge_audit=audit, calibrations=calibrations_of(self.query, read.dataset))
 
     def cases(self, run_id: str) -> list[CaseRow]:
         """The cases of a run that were begun, in the dataset's order."""

@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from memx.engine.store import codec
+from memx.engine.store.calibrations import Calibration
 from memx.engine.store.processes import process_alive
 from memx.model import Candidate, DiffCounts, Fact, Question, StepFailure, Trace, Verdict
 
@@ -19,6 +20,7 @@ class RunRow:
     """One run as listed. ``summary`` is empty until the run has ended; ``done`` counts its stored traces.
 
     ``judge_audit``: the dataset and counts of its judge's audit, as far as one was made (``memx calibrate --judge``).
+    ``calibrations``: how often diagnosis named planted faults, by kind of store (``memx calibrate``).
     """
 
     run_id: str
@@ -38,6 +40,7 @@ class RunRow:
     done: int
     pid_started: str = ""
     judge_audit: tuple[str, tuple[int, int, int, int]] | None = None
+    calibrations: tuple[Calibration, ...] = ()
 
     @property
     def dataset_version(self) -> str:
