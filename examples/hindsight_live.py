@@ -101,7 +101,10 @@ def hindsight(folder: Path, database: str, model: str) -> Iterator[str]:
         yield url
     finally:
         server.terminate()
-        server.wait(30)
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
 
 
 def answers(url: str) -> bool:

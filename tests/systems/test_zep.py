@@ -114,6 +114,13 @@ def test_ready_means_that_tasks_are_done_and_a_failed_task_is_told(double: ZepDo
     assert other.take_notes() == ["zep stored only part of session march: no reason given"]
 
 
+def test_what_zep_did_not_take_is_told(double: ZepDouble) -> None:
+    double.accepts = 2
+    told = "2 of 3 messages were accepted; stored so far: 0 of 3 turns of session march"
+    with pytest.raises(AdapterError, match=told):
+        zep(double).ingest_session(sessions()[0])
+
+
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: ZepDouble) -> None:
     check_start(partial(zep, double), double)
     check_faults(partial(zep, double), double, ingest="/messages", listing="/edges/list", search="/search/edges")

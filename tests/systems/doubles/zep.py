@@ -28,6 +28,7 @@ class ZepDouble(Double):
         self.task_end = "succeeded"
         self.repeat_cursor = False
         self.extracts = True
+        self.accepts: int | None = None
         self.users: dict[str, dict[str, Any]] = {}
         self.threads: dict[str, dict[str, Any]] = {}
         self.tasks: dict[str, dict[str, Any]] = {}
@@ -137,7 +138,7 @@ class ZepDouble(Double):
             }
             self.episodes.append(episode)
             episodes.append(episode)
-        return 202, {"messages": stored, "task": self._new_task(episodes)}
+        return 202, {"messages": stored[: self.accepts], "task": self._new_task(episodes)}
 
     def _task(self, call: Call, task_uuid: str) -> Any:
         record = self.tasks[task_uuid]
