@@ -83,14 +83,10 @@ def _cosine(one: str, other: str) -> float:
 
 @lru_cache(maxsize=100_000)
 def _word_cosine(one: str, other: str) -> float:
-    return float(_word(one) @ _word(other))
+    return _cosine(one, other)
 
 
-@lru_cache(maxsize=20_000)
-def _word(text: str) -> Vector:
-    return _vector(text)
-
-
+@lru_cache(maxsize=8_192)  # 12 MB
 def _vector(text: str) -> Vector:
     from memx.memory.embedding import minilm
 
