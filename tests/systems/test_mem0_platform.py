@@ -129,7 +129,7 @@ def test_every_fault_is_named_and_an_addition_is_repeated_only_at_the_door(doubl
 
 def test_a_wrong_key_is_refused_at_sign_in(double: Mem0Double) -> None:
     with pytest.raises(AdapterError, match=r"sign in failed: refused \(401\).*MEM0_API_KEY"):
-        Mem0(api_key="another-key", host=double.url).export_state("case-1")
+        Mem0(api_key="another-key", host=double.url).describe()
     with pytest.raises(MemxError, match="Set MEM0_API_KEY"):
         Mem0(mode="platform")
 

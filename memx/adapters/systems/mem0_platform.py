@@ -39,7 +39,8 @@ class Mem0Platform:
         self._pending: dict[str, str] = {}
 
     def describe(self) -> Mapping[str, Any]:
-        """The client's version and the platform's address."""
+        """The client's version and the platform's address; a wrong key shows here, before anything is ingested."""
+        self._client()
         return {"mode": "platform", "version": self._package.__version__, "host": self._options["host"]}
 
     def ingest_session(self, session: Session) -> None:
