@@ -11,11 +11,11 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from memx.adapters.sources.contract import Record
+from memx.adapters.sources.memories import memory_of
 from memx.engine.store import codec
 from memx.engine.store.schema import BUSY_MS, store_error
 from memx.errors import InputError
@@ -30,7 +30,7 @@ FILE_NAME = "memory.db"
 #: Records that are embedded between two words of progress.
 _BATCH = 128
 _SCHEMA = """CREATE TABLE IF NOT EXISTS records (
-  source TEXT NOT NULL, root TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL, at TEXT,
+  source TEXT NOT NULL, root TEXT NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, text TEXT NOT NULL,
   metadata TEXT NOT NULL, PRIMARY KEY (source, root, id)) WITHOUT ROWID"""
 
 
@@ -71,19 +71,18 @@ class Knowledge:
             InputError: two records bear the same id.
             StoreError: the file cannot be written.
         """
-        rows: dict[str, tuple[int, str, str | None, str]] = {}
+        rows: dict[str, tuple[int, str, str]] = {}
         for position, record in enumerate(records):
-            metadata = {name: value for name, value in record.metadata.items() if name != "at"}
-            row = (position, codec.clean(record.text), record.metadata.get("at"), codec.dumps(metadata))
+            row = (position, codec.clean(record.text), codec.dumps(record.metadata))
             if rows.setdefault(codec.clean(str(record.metadata["id"])), row) is not row:
                 raise InputError(f"two records bear the id {record.metadata['id']}", path=root)
         with self._open(writing=True) as db:
             key = (source, root)
-            sql = "SELECT id, position, text, at, metadata FROM records WHERE source = ? AND root = ?"
+            sql = "SELECT id, position, text, metadata FROM records WHERE source = ? AND root = ?"
             before = {row[0]: row[1:] for row in db.execute(sql, key)}
             db.execute("DELETE FROM records WHERE source = ? AND root = ?", key)
             values = [(*key, identity, *row) for identity, row in rows.items()]
-            db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)", values)
+            db.executemany("INSERT INTO records VALUES (?, ?, ?, ?, ?, ?)", values)
         kept = rows.keys() & before.keys()
         changed = sum(rows[identity][1:] != tuple(before[identity][1:]) for identity in kept)
         return Ingested(len(rows) - len(kept), changed, len(before) - len(kept), len(kept) - changed)
@@ -101,8 +100,8 @@ class Knowledge:
             InputError: nothing was ingested.
         """
         with self._open() as db:
-            sql = "SELECT source, root, id, text, at, metadata FROM records ORDER BY source, root, position"
-            found = [_memory(*row) for row in db.execute(sql)]
+            sql = "SELECT root, text, metadata FROM records ORDER BY source, root, position"
+            found = [memory_of(root, text, codec.loads(metadata)) for root, text, metadata in db.execute(sql)]
         if not found:
             raise InputError("nothing is ingested here", "Begin with: memx ingest obsidian PATH", path=self._directory)
         return found
@@ -171,21 +170,3 @@ def retrieved(engine: MemoryEngine, question: str, top_k: int) -> tuple[tuple[Re
         Retrieved(hit.memory.memory_id, hit.memory.text, hit.score, hit.signals, hit.memory.metadata) for hit in hits
     )
     return found, dates
-
-
-def _memory(source: str, root: str, identity: str, text: str, at: str | None, metadata: str) -> Memory:
-    known: dict[str, Any] = codec.loads(metadata)
-    thread = str(known.get("path") or known.get("number") or "")
-    named = {name: str(known[name]) for name in ("author", "title", "record_type") if known.get(name)}
-    return Memory(f"{source}:{root}:{identity}", text, _utc(at), f"{root}:{thread}", named, known)
-
-
-def _utc(at: str | None) -> datetime | None:
-    """A time without zone, as the memory compares them: in UTC where the text names a zone."""
-    if not at:
-        return None
-    try:
-        when = datetime.fromisoformat(at)
-    except ValueError:
-        return None
-    return when.astimezone(UTC).replace(tzinfo=None) if when.tzinfo else when

@@ -17,6 +17,8 @@ from memx.adapters.sources.pieces import pieces
 from memx.cli.main import run_command
 from memx.engine.knowledge import Knowledge
 from memx.errors import InputError
+from memx.memory.embedding import minilm
+from memx.memory.engine import MemoryEngine
 from memx.text.gate import printable
 from tests.fake_openai import FakeOpenAI
 
@@ -106,6 +108,13 @@ def test_load_hands_over_every_record(vault: Path) -> None:
     for text, metadata in ((1, {}), ("x", []), ("x", {"source": "s"})):
         with pytest.raises((TypeError, ValueError)):
             Record(text, metadata)  # type: ignore[arg-type]
+
+
+def test_a_source_fills_a_memory_of_ones_own(vault: Path) -> None:
+    engine = MemoryEngine(minilm(), "bm25")
+    assert ObsidianVault(vault).load_into_memory(engine) == len(engine.rows) > 4
+    (hit,) = engine.recall("who has two dogs?", 1).hits
+    assert hit.memory.metadata["path"] == "Daily/2024-06-01.md"
 
 
 @pytest.mark.parametrize("kind", [ObsidianVault, GitHubSource])

@@ -10,9 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from memx.errors import InputError
+
+if TYPE_CHECKING:
+    from memx.memory.engine import MemoryEngine
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,12 @@ class Source(ABC):
             insert(record.text, record.metadata)
             count += 1
         return count
+
+    def load_into_memory(self, engine: MemoryEngine) -> int:
+        """Store every record in a built-in memory; returns how many there were."""
+        from memx.adapters.sources.memories import memory_of
+
+        return engine.insert_batch([memory_of(str(self.root), one.text, one.metadata) for one in self.iter_records()])
 
     def stats(self) -> dict[str, Any]:
         """Counts that tell whether the source was read as one expects."""
