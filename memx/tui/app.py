@@ -21,7 +21,6 @@ from memx.errors import MemxError, StoreError
 from memx.tui.config import Config, read_config
 from memx.tui.jobs import QUIET_CODES, Job, Pace
 from memx.tui.screens.base import BaseScreen
-from memx.tui.screens.pick import Choice, PickScreen
 from memx.tui.screens.runs import RunsScreen
 
 if TYPE_CHECKING:
@@ -34,16 +33,6 @@ if TYPE_CHECKING:
 _WATCH_S = 1.0
 #: Seconds that a stopped command is given to write down what it finished, before the UI closes.
 _STOP_S = 15.0
-
-
-class LeaveScreen(PickScreen):
-    """What shall become of commands under way?"""
-
-
-LEAVING = (
-    Choice("l", "leave it running and quit; memx debug shows it again", "leave"),
-    Choice("s", "stop it, keep what is finished, and quit", "stop"),
-)
 
 
 def _actions() -> type[Provider]:
@@ -209,11 +198,12 @@ class DebugApp(App[int]):
 
     def leave(self) -> None:
         """End the program; while commands run, ask first whether they shall go on. Asked twice, they do."""
+        from memx.tui.screens.leave import LeaveScreen
+
         going = [job for job in self.jobs if job.code is None]
         if not going or isinstance(self.screen, LeaveScreen):
             self.exit(0)
             return
-        several = f"{len(going)} commands are" if len(going) > 1 else f"memx {going[0].verb} is"
 
         def chosen(answer: str | None) -> None:
             if answer == "stop":
@@ -224,7 +214,7 @@ class DebugApp(App[int]):
             elif answer == "leave":
                 self.exit(0)
 
-        self.push_screen(LeaveScreen(f"{several} still running", LEAVING), chosen)
+        self.push_screen(LeaveScreen(going), chosen)
 
     def _exit_after(self, jobs: Sequence[Job]) -> None:
         for job in jobs:

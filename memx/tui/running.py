@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING
 from memx.engine.store.reader import RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.tui.screens.base import BaseScreen
-from memx.tui.screens.pick import Choice, PickScreen
 
 if TYPE_CHECKING:
     from memx.engine.estimate import Estimate
@@ -136,6 +134,8 @@ def run_arguments(values: Values) -> list[str]:
         if name in _NUMBERS and not value.isdecimal():
             raise UsageError(f"{option} is a number, not '{value}'")
         arguments += [option, value]
+    import shlex
+
     try:
         return arguments + shlex.split(values.get("more", ""))
     except ValueError:
@@ -219,6 +219,7 @@ def _ask_and_start(
 ) -> None:
     """A form, then the price, then a yes, then the command."""
     from memx.tui.screens.form import FormScreen
+    from memx.tui.screens.pick import Choice, PickScreen
 
     app = screen.debug_app
 
@@ -260,4 +261,6 @@ def _optional(values: Values, name: str) -> list[str]:
 
 
 def _shown(arguments: Sequence[str]) -> str:
+    import shlex
+
     return f"memx {shlex.join(arguments)}"

@@ -16,11 +16,12 @@ from memx.engine.estimate import rejudge_estimate
 from memx.engine.settings import RunSettings
 from memx.engine.store.reader import Store
 from memx.errors import UsageError
-from memx.tui.app import DebugApp, LeaveScreen
+from memx.tui.app import DebugApp
 from memx.tui.jobs import Pace
 from memx.tui.running import run_arguments
 from memx.tui.screens.error import ErrorScreen
 from memx.tui.screens.form import FormScreen
+from memx.tui.screens.leave import LeaveScreen
 from memx.tui.screens.questions import QuestionsScreen
 from memx.tui.screens.runs import RunsScreen
 from memx.tui.screens.watch import WatchScreen
