@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import inspect
 import json
@@ -97,6 +98,18 @@ def test_a_worker_that_is_killed_costs_its_case_and_resume_mends_it(
     monkeypatch.setenv("MEMX_TEST_LIVE", "1")
     mended = memx.run(directory=tmp_path, resume=lost.run_id)
     assert (mended.summary.errors, mended.summary.passed) == (0, 9)
+
+
+def test_a_worker_that_cannot_begin_ends_the_run_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The module of the memory system is there for the run, and gone when the worker looks for it."""
+    module = tmp_path / "vanishing_system.py"
+    module.write_text("from tests.engine.worlds import Notebook\n\n\nclass Here(Notebook):\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("vanishing_system")
+    module.unlink()
+    with pytest.raises(UsageError, match="vanishing_system"):
+        run(tmp_path / "runs", "processes", "vanishing_system:Here")
+    assert Store(tmp_path / "runs").run().state == "failed"
 
 
 def started(directory: Path, executor: str) -> subprocess.Popen[str]:

@@ -21,6 +21,9 @@ _LOOK_S = 0.1
 STOP_S = 1.0
 
 
+_WAY_OUT = "What it printed may tell why; memx run --resume asks these questions again."
+
+
 class WorkerLost(Exception):
     """The worker's process ended while a case was under way."""
 
@@ -144,7 +147,7 @@ class Service:
 
     def _give_up(self, task: Task) -> None:
         """ERROR traces for what a lost worker had not finished, as for a memory system that broke."""
-        broken = StepFailure("worker", "the process that worked on the case ended", "WorkerLost", "Resume the run.")
+        broken = StepFailure("worker", "the process that worked on the case ended", "WorkerLost", _WAY_OUT)
         verdict = Verdict(Outcome.ERROR, Decider.MEMX, f"{broken.step} failed: {broken.message}")
         left = list(self._open.items())
         for position, question in left:

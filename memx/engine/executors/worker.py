@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import queue
 import tempfile
@@ -174,17 +175,20 @@ def work(connection: Connection, on_lost: Callable[[], None] = lambda: None) -> 
     kit = line.tasks.get()
     if not isinstance(kit, Kit):
         return
-    shop = _shop(kit, line)
+    shop: Workshop | None = None
     while (task := line.tasks.get()) is not None:
         assert isinstance(task, Task)
-        shop.left.clear()
         try:
+            shop = shop or _shop(kit, line)
+            shop.left.clear()
             CaseRunner(shop, task).run()
-            line.send(Done(tuple(shop.left)))
+            done = Done(tuple(shop.left))
         except Interrupted:
             return
         except Exception as error:  # the run decides what becomes of it
-            line.send(Done(tuple(shop.left), packed(error)))
+            done = Done(error=packed(error))
+        with contextlib.suppress(Interrupted):
+            line.send(done)
 
 
 def _asks_nobody(model: str) -> LLM:
