@@ -106,7 +106,7 @@ class RunsScreen(Working):
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if self.list.runs:
-            self.query_one("#about", Page).show(about(self.list.runs[message.index]))
+            self.query_one("#about", Page).show(about(self.list.runs[message.index], self.debug_app.pace))
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         self.debug_app.open_run(self.list.runs[message.index])
@@ -179,8 +179,8 @@ def score(run: RunRow) -> str:
     return "" if value is None else f"{100 * value:.1f} %"
 
 
-def about(run: RunRow) -> list[Line]:
-    """What the pane under the list says of a run."""
+def about(run: RunRow, pace: Pace | None = None) -> list[Line]:
+    """What the pane under the list says of a run; of a running one with its pace."""
     lines = [Line(f"{run.run_id}  {run.adapter} on {run.dataset}, judged by {run.judge}", "head")]
     summary = run.summary
     if summary:
@@ -191,7 +191,11 @@ def about(run: RunRow) -> list[Line]:
         if named:
             lines.append(Line(named, "text", "why  "))
     else:
-        lines.append(Line(f"{run.done:,} of {run.question_total or '?'} questions are done", "text"))
+        rate, left = (pace.rate(run), pace.left(run)) if pace and run.state == "running" else (None, None)
+        words = [f"{run.done:,} of {run.question_total or '?'} questions are done"]
+        words += [f"{rate:.1f} questions/s"] if rate else []
+        words += [f"{clock(left)} left"] if left is not None else []
+        lines.append(Line("   ".join(words), "text"))
     # What is off, empty or said above already would only hide the rest.
     said = ("dataset", "adapter", "judge_model")
     settings = "  ".join(f"{name} {value}" for name, value in run.settings.items() if value and name not in said)
