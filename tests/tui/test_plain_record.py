@@ -65,6 +65,9 @@ def test_what_cannot_be_shown_is_said(store_dir: Path, tmp_path: Path) -> None:
     ("code", "banned"),
     [
         ("import memx.tui.app, memx.tui.screens.help", HEAVY),
+        # What starting, pricing and stopping runs from inside imports.
+        ("import memx.tui.screens.watch, memx.tui.screens.form, memx.engine.estimate, memx.engine.probing", HEAVY),
+        ("import memx.engine.background, memx.engine.store.search, memx.adapters.registry", HEAVY),
         ("import memx.cli.debug, memx.cli.record", ("textual", "rich", *HEAVY)),
     ],
 )  # fmt: skip

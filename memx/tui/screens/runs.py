@@ -183,7 +183,8 @@ def about(run: RunRow, pace: Pace | None = None) -> list[Line]:
     """What the pane under the list says of a run; of a running one with its pace."""
     lines = [Line(f"{run.run_id}  {run.adapter} on {run.dataset}, judged by {run.judge}", "head")]
     summary = run.summary
-    if summary:
+    # A run that goes on after an interrupt still has the summary of that.
+    if summary and run.state != "running":
         counts = ("passed", "failed", "unjudged", "errors")
         lines.append(Line("  ".join(f"{name} {summary[name]:,}" for name in counts if name in summary), "text"))
         causes = summary.get("causes") or {}
