@@ -20,7 +20,7 @@ from memx.model import EvidencePiece, NearMiss, Retrieved
 from memx.text.gate import safe, shortened
 
 #: Characters of one text; the store holds it whole.
-_LIMIT = 4_000
+_LIMIT = 2_000
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 
 
