@@ -1,9 +1,10 @@
 """A model judge over a server that answers 40 % of calls with faults: nothing lost, nothing wrong, nothing paid twice.
 
-    python -m benchmarks.llm_faults [--questions 500] [--rate 0.4] [--seed 0]
+    python -m benchmarks.llm_faults [--questions 500] [--rate 0.4] [--seed 0] [--whole]
 
 Faults are 429 with Retry-After, 500, a hanging server, a body cut off, prose instead of JSON and an empty reply. Then
-the same again from the cache, with credit that runs out in the middle, and with an interrupt.
+the same again from the cache, with credit that runs out in the middle, and with an interrupt. With ``--whole`` instead:
+``memx run`` with an answer model and a judge model, in one go, and killed in the middle and resumed.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from benchmarks.llm_whole_runs import whole_runs
 from memx.engine.judges.contract import JudgeItem
 from memx.engine.judges.model import ModelJudge
 from memx.errors import Interrupted, MemxError
@@ -89,15 +91,19 @@ def interrupt_when(server: FakeOpenAI, requests: int, stop: threading.Event, sto
 
 
 def main() -> None:
-    """Run all four and print the table."""
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--questions", type=int, default=500)
     parser.add_argument("--rate", type=float, default=0.4)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--whole", action="store_true", help="whole runs, killed and resumed")
     arguments = parser.parse_args()
     asked = items(arguments.questions, arguments.seed)
     kinds = ["429:0.1" if kind == "429" else kind for kind in FAULTS]
     fault = random_faults(arguments.rate, arguments.seed, kinds)
+    if arguments.whole:
+        whole_runs(arguments.questions, fault)
+        return
     half = arguments.questions // 2
     print(f"{'':<22}{'asked':>6}{'unjudged':>10}{'wrong':>7}{'repeated':>10}{'requests':>10}{'faults':>9}{'s':>8}")
 

@@ -32,13 +32,13 @@ from memx.engine.judges.model import ModelJudge
 from memx.llm.cache import MemoryCache
 from memx.llm.models import Models, ModelSettings
 from memx.model import Candidate, CandidateSource, Question
-from tests.fake_openai import FakeOpenAI, judge_by_marker
+from tests.fake_openai import FakeOpenAI, Request, judge_by_marker
 
 WORKERS = 16
 QUESTIONS_A_CASE = 16
 
 
-def answer_or_judge(body: dict) -> str:
+def answer_or_judge(body: Request) -> str:
     """A verdict where a judge asks; to anyone else an answer, right for every other question."""
     said = str(body["messages"])
     if "<candidate>" in said:
