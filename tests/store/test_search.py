@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -56,6 +58,18 @@ def test_what_another_process_wrote_is_found(tmp_path: Path) -> None:
     assert searched.count("r2") == 0
     write_run(tmp_path, "r2", questions=6)
     assert searched.count("r2") == 6
+    # A mark changes the file and what its filter finds, and no question.
+    store = Store(tmp_path)
+    assert searched.question_keys("r2", parse("mark:fix")) == []
+    Marks(store).set(store.run("r2"), ["conv-1:q00"], Mark.FIX)
+    assert len(searched.question_keys("r2", parse("mark:fix"))) == 1
+    store.close()
+    # A question that is asked again takes the place of its row.
+    with closing(sqlite3.connect(tmp_path / "memx.db")) as db:
+        db.execute("UPDATE traces SET outcome = 'PASS' WHERE run_id = 'r2'")
+        db.execute("UPDATE runs SET updated_at = '2026-03-02' WHERE run_id = 'r2'")
+        db.commit()
+    assert searched.count("r2", parse("verdict:pass")) == 6
     delete_run(tmp_path, "r2")
     assert searched.question_keys("r2") == []
     searched.close()

@@ -11,7 +11,8 @@ from textual.containers import Container
 from textual.worker import get_current_worker
 
 from memx.engine.store import filters
-from memx.engine.store.reader import RunRow, Store, Where
+from memx.engine.store.marks import Triage
+from memx.engine.store.reader import QuestionRow, RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.model import Cause
 from memx.tui.actions import bindings
@@ -43,6 +44,7 @@ class QuestionsScreen(TriageScreen):
         self.selected: set[int] = set()
         self._zoomed = False
         self._progress = ""
+        self._previewed: tuple[QuestionRow | None, Triage] = (None, Triage())
 
     def body(self) -> ComposeResult:
         yield FilterLine(self._values, id="filter")
@@ -93,6 +95,7 @@ class QuestionsScreen(TriageScreen):
             self.table.empty = "No question is stored yet."
         self.table.show(QuestionRows(listing, self.triage_of, self.selected), cursor)
         if not len(listing):
+            self._previewed = (None, Triage())
             self.query_one("#preview", Page).show([])
         self._say_where()
 
@@ -122,7 +125,10 @@ class QuestionsScreen(TriageScreen):
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         row = self.attempt(self.listing.row, message.index)
-        self.query_one("#preview", Page).show(preview(row, self.triage_of(row.question_id)) if row else [])
+        triage = self.triage_of(row.question_id) if row else Triage()
+        if (row, triage) != self._previewed:
+            self._previewed = (row, triage)
+            self.query_one("#preview", Page).show(preview(row, triage) if row else [])
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         self.debug_app.open_question(self.listing, message.index)
@@ -166,8 +172,15 @@ class QuestionsScreen(TriageScreen):
             self.app.call_from_thread(self._found, text, order, *found)
 
     def _found(self, text: str, order: int, keys: list[int], total: int) -> None:
-        if self.whole:
-            self.listing.accept(text, order, keys, total)
+        if not self.whole:
+            return
+        same = keys == self.listing.keys and order == self.listing.order and not self.listing.gone
+        self.listing.accept(text, order, keys, total)
+        if same and keys:
+            # One more letter of a word that is clear already: nothing but the way here has changed.
+            self._say_where()
+            self.table.cursor = 0
+        else:
             self._shown()
 
     def use_filter(self, text: str) -> None:
