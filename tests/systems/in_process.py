@@ -10,7 +10,9 @@ import pytest
 from memx.adapters.conformance import check_adapter
 from memx.adapters.contract import MemoryAdapter
 from memx.errors import AdapterError
+from memx.memory.embedding import minilm
 from memx.model import Session, Turn
+from tests.fake_openai import FakeOpenAI
 from tests.memory_llm import memory_server
 from tests.systems.hosted import MARCH, sessions
 
@@ -52,6 +54,34 @@ def check_a_passing_fault(make: Make, fault: str) -> None:
         adapter = make(llm_base_url=server.base_url, llm_retries=1)
         adapter.ingest_session(sessions()[0])
         assert adapter.export_state("case-1").facts
+        adapter.close()
+
+
+def check_a_reply_of_another_shape(make: Make) -> None:
+    """JSON that is not what was asked for is asked for again, and then an error: nothing is stored in silence."""
+    with FakeOpenAI('{"facts": ["Lena lives in Graz."]}', embed=minilm().embed) as server:
+        adapter = make(llm_base_url=server.base_url, llm_retries=1)
+        with pytest.raises(AdapterError, match=r"add turn march:1 failed: a reply that is cut off or no JSON"):
+            adapter.ingest_session(sessions()[0])
+        assert len(server.requests) == 2
+        adapter.close()
+
+
+def check_refused_content(make: Make) -> None:
+    """A turn that the model refuses is named, and the others are stored; a model that takes nothing is an error."""
+    now = [""]
+    with memory_server(faults=lambda number: now[0]) as server:
+        adapter = make(llm_base_url=server.base_url, llm_retries=0)
+        march, june = sessions()
+        adapter.ingest_session(march)
+        before = adapter.export_state("case-1").facts
+        now[0] = "context"
+        adapter.ingest_session(june)
+        assert adapter.export_state("case-1").facts == before
+        notes = adapter.take_notes()
+        assert len(notes) == 2 and "content was refused" in notes[0] and "maximum context length" in notes[0]
+        with pytest.raises(AdapterError, match="maximum context length"):
+            make(llm_base_url=server.base_url, llm_retries=0).ingest_session(march)
         adapter.close()
 
 

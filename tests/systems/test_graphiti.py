@@ -22,8 +22,10 @@ from tests.systems.hosted import NEW, OLD, ask, by_turn, check_options, filled, 
 from tests.systems.in_process import (
     MODEL_FAULTS,
     check_a_passing_fault,
+    check_a_reply_of_another_shape,
     check_conformance,
     check_model_faults,
+    check_refused_content,
     check_unsendable_text,
 )
 
@@ -110,6 +112,14 @@ def test_a_server_that_is_down_is_named_and_its_password_is_not() -> None:
 
 def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
     check_unsendable_text(Graphiti)
+
+
+def test_a_reply_of_another_shape_is_no_silent_loss() -> None:
+    check_a_reply_of_another_shape(Graphiti)
+
+
+def test_a_refused_turn_is_named_and_the_rest_goes_on() -> None:
+    check_refused_content(Graphiti)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tests.systems.in_process import (
     check_a_passing_fault,
     check_conformance,
     check_model_faults,
+    check_refused_content,
     check_unsendable_text,
 )
 
@@ -102,6 +103,10 @@ def test_one_s_own_store_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
     check_unsendable_text(langmem)
+
+
+def test_a_refused_turn_is_named_and_the_rest_goes_on() -> None:
+    check_refused_content(langmem)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,8 +32,10 @@ from tests.systems.hosted import (
 from tests.systems.in_process import (
     MODEL_FAULTS,
     check_a_passing_fault,
+    check_a_reply_of_another_shape,
     check_conformance,
     check_model_faults,
+    check_refused_content,
     check_unsendable_text,
 )
 
@@ -168,6 +170,14 @@ def test_a_fact_that_cannot_be_embedded_or_inserted_is_no_silent_loss() -> None:
 
 def test_text_that_cannot_be_sent_as_it_is_breaks_nothing() -> None:
     check_unsendable_text(Mem0)
+
+
+def test_a_reply_of_another_shape_is_no_silent_loss() -> None:
+    check_a_reply_of_another_shape(Mem0)
+
+
+def test_a_refused_turn_is_named_and_the_rest_goes_on() -> None:
+    check_refused_content(Mem0)
 
 
 def test_options_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages
 from memx.adapters.provenance import said, said_at, sendable, with_zone
+from memx.adapters.refusals import Refusals
 from memx.adapters.system_models import MODEL_OPTIONS, described, llm_address, need_llm, silence
 from memx.adapters.systems.graphiti_drivers import (
     BACKENDS,
@@ -92,6 +93,7 @@ class Graphiti(MemoryAdapter):
         self.keeps_data = backend not in EMBEDDED or bool(self.options["path"])
         self.calls = Calls(self.name, key="OPENAI_API_KEY", where=llm_address(self.options))
         self._database = Calls(self.name, key="NEO4J_PASSWORD", where=address(self.options))
+        self._refusals = Refusals(self.note)
         self._loop: asyncio.Runner | None = None
         self._graphs: dict[str, _Graph] = {}
 
@@ -107,7 +109,8 @@ class Graphiti(MemoryAdapter):
         self.calls.begin(session)
         for turn in session.turns:
             # A failed episode leaves nothing behind; its requests to the model are repeated inside.
-            self.calls.write(f"add turn {turn.turn_id}", partial(self._add, graph, session, turn))
+            with self._refusals.noted():
+                self.calls.write(f"add turn {turn.turn_id}", partial(self._add, graph, session, turn))
             self.calls.stored()
         self.calls.end()
 

@@ -14,9 +14,10 @@ def chat_model(options: Mapping[str, Any]) -> Any:
     """Graphiti's client for OpenAI-compatible endpoints.
 
     Its requests are repeated by the openai package, which honours ``Retry-After``; Graphiti's own backoff of up to two
-    minutes is left out, and a reply that is no JSON is asked for again at once.
+    minutes is left out, and a reply that is no JSON, or of another shape, is asked for again at once.
     """
     import openai
+    import pydantic
 
     generic = importlib.import_module("graphiti_core.llm_client.openai_generic_client")
     config = importlib.import_module("graphiti_core.llm_client.config")
@@ -24,11 +25,16 @@ def chat_model(options: Mapping[str, Any]) -> Any:
     retries = options["llm_retries"]
 
     class Client(generic.OpenAIGenericClient):  # type: ignore[misc,name-defined]
-        async def _generate_response_with_retry(self, *args: Any, **named: Any) -> Any:
+        async def _generate_response_with_retry(
+            self, messages: Any, response_model: Any = None, *args: Any, **named: Any
+        ) -> Any:
             for left in range(retries, -1, -1):
                 try:
-                    return await self._generate_response(*args, **named)
-                except (json.JSONDecodeError, errors.EmptyResponseError) as error:
+                    reply = await self._generate_response(messages, response_model, *args, **named)
+                    if response_model is not None:
+                        response_model.model_validate(reply)  # which Graphiti will do, where no retry helps
+                    return reply
+                except (json.JSONDecodeError, pydantic.ValidationError, errors.EmptyResponseError) as error:
                     if not left:
                         raise ReplyParsingError(f"the model's reply: {error}") from error
             return None

@@ -18,6 +18,7 @@ from memx.adapters.options import Option, read_options
 from memx.adapters.packages import load_package
 from memx.adapters.paging import Page, pages
 from memx.adapters.provenance import SAID_AT, carried, parse_time, said, said_at, sendable, sources
+from memx.adapters.refusals import Refusals
 from memx.adapters.system_models import MODEL_OPTIONS, described, embedder, llm_address, need_llm, silence, vectors
 from memx.errors import UsageError
 from memx.model import Fact, FactStatus, QueryResult, Retrieved, Session, Snapshot, Turn
@@ -75,6 +76,7 @@ class LangGraph(MemoryAdapter):
             )
         self.keeps_data = self.options["store"] != "memory"
         self.calls = Calls(self.name, key="OPENAI_API_KEY", where=llm_address(self.options) if self._langmem else "")
+        self._refusals = Refusals(self.note)
         self._opened: Any = None
         self._manager: Any = None
         self._told: dict[str, dict[str, _Told]] = {}
@@ -172,7 +174,9 @@ class LangGraph(MemoryAdapter):
             name = f"turn {turns[0].turn_id}" if by_turn else f"session {session.session_id}"
             # A call that fails has put nothing; its requests to the model are repeated inside.
             work = partial(self._manager.invoke, session, turns)
-            puts = self.calls.write(f"remember {name}", work)
+            puts: list[dict[str, Any]] = []
+            with self._refusals.noted():
+                puts = self.calls.write(f"remember {name}", work)
             turn_ids, at = tuple(turn.turn_id for turn in turns), said_at(session, turns[-1])
             for put in puts:
                 told[put["key"]] = _rewritten(told.get(put["key"]), _text(put["value"]), turn_ids, at)

@@ -73,7 +73,7 @@ class Mem0(MemoryAdapter):
         else:
             from memx.adapters.systems.mem0_library import Mem0Library
 
-            self._side = Mem0Library(self.options)
+            self._side = Mem0Library(self.options, self.note)
             if self.options["infer"] and not self.options["config"]:
                 need_llm(self.name, self.OPTIONS, self.options)
             self.keeps_data = bool(self.options["path"] or self.options["config"])

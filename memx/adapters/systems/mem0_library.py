@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 
 from memx.adapters.calls import Calls
 from memx.adapters.provenance import parse_time
+from memx.adapters.refusals import Refusals
 from memx.adapters.system_models import described, embedder, llm_address, llm_key
 from memx.adapters.systems.mem0_rows import additions, fact_of, mem0_package, retrieved_of
 from memx.adapters.systems.mem0_store import Kept, Store
@@ -31,8 +32,9 @@ class Mem0Library:
     of them is an error that says what was stored.
     """
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(self, options: Mapping[str, Any], note: Callable[[str], None]) -> None:
         self._options = options
+        self._refusals = Refusals(note)
         self._package = mem0_package()
         self._config = _read_config(options["config"])
         self.calls = Calls("mem0", key="OPENAI_API_KEY", where=llm_address(options))
@@ -54,8 +56,9 @@ class Mem0Library:
         for addition in additions(session, self._options["unit"]):
             add = partial(store.add, addition, session.entity_id, self._options["infer"])
             # Its requests to the model are repeated inside; the call as a whole is not safe to make twice.
-            for row in self.calls.write(addition.what, add):
-                brought[str(row["id"])] = addition.turn_ids
+            with self._refusals.noted():
+                for row in self.calls.write(addition.what, add):
+                    brought[str(row["id"])] = addition.turn_ids
             if store.lost:
                 error = next(iter(store.lost.values()))
                 what = f"{addition.what}: {len(store.lost)} extracted facts were left out"

@@ -12,6 +12,7 @@ from memx.adapters.calls import Calls
 from memx.adapters.failures import Kind, read_failure
 from memx.adapters.paging import Page, pages, wait_until
 from memx.adapters.provenance import replaced, with_zone
+from memx.adapters.refusals import Refusals
 from memx.adapters.systems.mem0_rows import Addition, additions, fact_of, mem0_package, retrieved_of
 from memx.errors import AdapterError, UsageError
 from memx.model import FactStatus, QueryResult, Session, Snapshot
@@ -32,6 +33,7 @@ class Mem0Platform:
     def __init__(self, options: Mapping[str, Any], note: Callable[[str], None]) -> None:
         self._options = options
         self._note = note
+        self._refusals = Refusals(note)
         self._package = mem0_package()
         self.calls = Calls("mem0", key="MEM0_API_KEY", where=options["host"])
         self._opened: Any = None
@@ -48,7 +50,8 @@ class Mem0Platform:
         self.calls.begin(session)
         for addition in additions(session, self._options["unit"]):
             add = partial(self._add, client, addition, session.entity_id)
-            self.calls.write(addition.what, add, repeat="refused")
+            with self._refusals.noted():
+                self.calls.write(addition.what, add, repeat="refused")
             self.calls.stored(len(addition.turn_ids))
         self.calls.end()
 

@@ -137,7 +137,7 @@ class _Embedding:
 
 
 class _Model:
-    """mem0's chat model, asked again while its reply is no JSON object: mem0 would take it for "nothing to store"."""
+    """mem0's chat model, asked again while its reply holds no list: mem0 would take that for "nothing to store"."""
 
     def __init__(self, inner: Any, retries: int) -> None:
         self._inner = inner
@@ -151,7 +151,7 @@ class _Model:
                 if not left:
                     raise
                 continue
-            if reply and (not isinstance(reply, str) or _is_object(reply)):
+            if reply and (not isinstance(reply, str) or _holds_memories(reply)):
                 return reply
             if not left:
                 raise ReplyParsingError(f"the model that extracts replied {str(reply or '')[:120]!r}")
@@ -172,8 +172,11 @@ def _client(options: Mapping[str, Any]) -> Any:
     )
 
 
-def _is_object(reply: str) -> bool:
+def _holds_memories(reply: str) -> bool:
+    """Whether mem0 can read it: an object whose ``memory`` is a list of objects, with any text around it."""
     try:
-        return isinstance(json.loads(reply[reply.find("{") : reply.rfind("}") + 1], strict=False), dict)
+        found = json.loads(reply[reply.find("{") : reply.rfind("}") + 1], strict=False)
     except ValueError:
         return False
+    memories = found.get("memory") if isinstance(found, dict) else None
+    return isinstance(memories, list) and all(isinstance(memory, dict) for memory in memories)
