@@ -93,6 +93,7 @@ def _audit(
 ) -> None:
     import threading
 
+    from memx.cli.interrupts import repeatable
     from memx.cli.progress import say_notice
     from memx.engine.judges.audit import audit_judge
     from memx.engine.roles import build_judge, build_models
@@ -102,8 +103,9 @@ def _audit(
     settings = RunSettings(judge_model=name, base_url=base_url)
     models = build_models(settings, directory, threading.Event(), say_notice)
     judge = build_judge(settings, models, dataset.info.name)
-    judge.preflight()
-    for seed in seeds:
-        audit = audit_judge(judge, dataset, seed=seed, limit=limit, concurrency=settings.model_concurrency)
-        keep_audit(directory, judge.name, judge.prompt_sha256, dataset.info.name, seed, audit.counts)
-        click.echo(audit.text() + "\n")
+    with repeatable():
+        judge.preflight()
+        for seed in seeds:
+            audit = audit_judge(judge, dataset, seed=seed, limit=limit, concurrency=settings.model_concurrency)
+            keep_audit(directory, judge.name, judge.prompt_sha256, dataset.info.name, seed, audit.counts)
+            click.echo(audit.text() + "\n")

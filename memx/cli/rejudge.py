@@ -34,6 +34,7 @@ def command(
     """
     import threading
 
+    from memx.cli.interrupts import repeatable
     from memx.cli.progress import RunProgress
     from memx.cli.table import table
     from memx.engine.estimate import diagnose_estimate, rejudge_estimate
@@ -62,7 +63,8 @@ def command(
         price += diagnose_estimate(settings.diagnose_model, store.count(old.run_id, Where("candidate IS NOT NULL")))
     say(f"memx: {price.words()}")
     stop = threading.Event()
-    with RunProgress() as progress:
+    again = f"memx rejudge {old.run_id} and the same options"
+    with RunProgress() as progress, repeatable(again):
         models = build_models(settings, directory, stop, progress)
         judge = build_judge(settings, models, old.dataset)
         done = rejudge(
@@ -84,9 +86,11 @@ def command(
     failed = store.count(done.run_id, Where("outcome = 'UNJUDGED' AND error IS NOT NULL"))
     store.close()
     if done.state == "interrupted":
-        say("memx: interrupted; what was judged by then is kept")
+        say(f"memx: interrupted; what was judged by then is in run {done.run_id}")
+        say(f"  Judge the rest with {again}: the judge's replies are kept and not asked for again.")
         return 130
     if failed:
-        say(f"memx: the judge failed on {failed} questions; repeat the command once it answers: its replies are kept")
+        say(f"memx: the judge failed on {failed} questions")
+        say(f"  Once it answers: {again}; its replies are kept.")
         return 3
     return 0

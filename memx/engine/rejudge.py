@@ -86,8 +86,7 @@ def rejudge(
         for traces in _by_case(store, old.run_id):
             examiner = _examiner(store, old, traces, judge, embed, model_rung)
             again = partial(_again, examiner, stop)
-            results = list(side_by_side(again, traces, concurrency, stop))
-            for trace, judged in zip(traces, results, strict=True):
+            for trace, judged in zip(traces, side_by_side(again, traces, concurrency, stop), strict=True):
                 writer.write_trace(judged, position)
                 position += 1
                 listener(QuestionFinished(judged))

@@ -153,6 +153,11 @@ def _stored(directory: Path, resume: str, given: RunSettings) -> tuple[RunRow, R
         run = store.run(resume)
     finally:
         store.close()
+    if rejudged := run.manifest.get("rejudged_from"):
+        raise UsageError(
+            f"run {run.run_id} holds new verdicts on run {rejudged}; nothing was ingested for it",
+            f"Judge again: memx rejudge {rejudged} --judge-model M; replies that a model gave are kept.",
+        )
     settings = RunSettings.from_dict(run.settings)
     options = dict(settings.adapter_options)
     for name, value in options.items():

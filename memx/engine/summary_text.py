@@ -228,7 +228,7 @@ def _not_a_measurement(run: RunRow) -> list[str]:
 
 def _next(run: RunRow, summary: Summary) -> list[str]:
     lines = []
-    if run.state in ("interrupted", "failed"):
+    if run.state in ("interrupted", "failed") and "rejudged_from" not in run.manifest:
         lines.append(f"  go on     memx run --resume {run.run_id}")
     if summary.failed:
         lines.append("  next      memx debug")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,7 @@ from memx.errors import ModelError
 from memx.model import Decider, Outcome, Verdict
 from tests.engine import worlds
 from tests.engine.worlds import Small
+from tests.fake_openai import FakeOpenAI, Request, judge_by_marker
 
 
 class Harsh(Judge):
@@ -54,6 +57,45 @@ def test_the_same_judge_changes_nothing(tmp_path: Path, capsys: pytest.CaptureFi
     assert "0 verdicts changed" in capsys.readouterr().out
     old, new = (list(run.traces()) for run in (memx.Run.load(r.run_id, tmp_path) for r in Store(tmp_path).runs()))
     assert [t.diagnosis for t in old] == [t.diagnosis for t in new]
+
+
+class Interrupting(Judge):
+    """The user presses Ctrl-C while the second question of a case is judged."""
+
+    name = "interrupting"
+    decider = Decider.MODEL
+
+    def judge(self, item: JudgeItem) -> Verdict:
+        if item.question.question_id.endswith("q1"):
+            raise KeyboardInterrupt
+        return Verdict(Outcome.FAIL, Decider.MODEL, "never good enough")
+
+
+def test_an_interrupt_in_the_middle_of_a_case_keeps_what_was_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old = memx.run(worlds.Answers, Small(2, sessions=3), directory=tmp_path)
+    done = rejudge(tmp_path, old.run_id, Interrupting(), RunSettings.from_dict(old.row.settings), concurrency=1)
+    assert (done.state, done.summary.questions) == ("interrupted", 1)
+    assert run_command(["run", "--resume", done.run_id, "--dir", str(tmp_path)]) == 2
+    assert f"memx rejudge {old.run_id}" in capsys.readouterr().err
+
+
+def test_an_interrupted_audit_says_how_to_go_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = iter([True])
+
+    def interrupt(body: Request) -> str:
+        if "<candidate>" in str(body) and next(first, False):
+            os.kill(os.getpid(), signal.SIGINT)
+        return judge_by_marker(body)
+
+    monkeypatch.setenv("MEMX_API_KEY", "sk-test")
+    with FakeOpenAI(interrupt) as server:
+        command = ["calibrate", "--judge", "m", "--base-url", server.base_url, "--dir", str(tmp_path)]
+        assert run_command(command) == 130
+    assert "Go on with the same command" in capsys.readouterr().err
 
 
 def test_a_file_of_answers_comes_back_line_by_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
