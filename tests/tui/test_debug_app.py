@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.widgets import Input
 
+from memx.engine.store import filters
 from memx.engine.store.writer import delete_run
 from memx.tui.screens.error import ErrorScreen
 from memx.tui.screens.help import HelpScreen
@@ -83,6 +85,24 @@ async def test_a_filter_that_cannot_be_read_says_where_and_keeps_the_list(store_
         await press(pilot, "enter", *"/stage:re", *"x")
         assert "column 7: no stage 'rex'" in shown(pilot)
         assert "5 of 36 shown" in shown(pilot)
+
+
+@pytest.mark.parametrize("way", [["enter"], ["space", "space", "c"]])
+async def test_every_field_can_be_typed_and_completed(store_dir: Path, app_on: AppOn, way: list[str]) -> None:
+    app = app_on(store_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, *way, "/")
+        box = app.screen.query_one("#box", Input)
+        for name in filters.FIELDS:
+            for value in ("c", "1"):
+                app.screen.set_focus(box)
+                box.value = f"{name}:"
+                box.cursor_position = len(box.value)
+                await press(pilot, value, "tab")
+        app.screen.set_focus(box)
+        box.value = "type:temp"
+        await press(pilot, "end", "o", "tab")
+        assert box.value == "type:temporal"
 
 
 async def test_f_goes_through_the_causes_and_s_through_the_orders(store_dir: Path, app_on: AppOn) -> None:

@@ -46,6 +46,9 @@ SORTS: Mapping[str, str] = {
 }
 
 
+#: Columns whose values can be counted: they repeat.
+FACETS = ("outcome", "stage", "cause", "category", "case_id")
+
 #: Columns of a list row, in the order of the fields of ``QuestionRow``.
 _LISTED = (
     "question_id, case_id, category, question, gold, candidate, outcome, why, stage, cause, confidence, rank, "
@@ -151,7 +154,7 @@ class Store:
 
     def facets(self, run_id: str, column: str, where: Where | None = None) -> dict[str, int]:
         """Counts by ``outcome``, ``stage``, ``cause``, ``category`` or ``case_id``, most frequent first."""
-        if column not in ("outcome", "stage", "cause", "category", "case_id"):
+        if column not in FACETS:
             raise ValueError(f"no facet {column}")
         where = where or Where()
         rows = self.query(

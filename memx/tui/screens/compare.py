@@ -9,7 +9,7 @@ from textual.binding import BindingType
 
 from memx.engine.store import filters
 from memx.engine.store.pairs import PairRow, difference, pair_rows
-from memx.engine.store.reader import RunRow, Where
+from memx.engine.store.reader import FACETS, RunRow, Where
 from memx.errors import MemxError, UsageError
 from memx.tui.actions import bindings
 from memx.tui.document import Line, plain, shortened
@@ -81,6 +81,9 @@ class CompareScreen(BaseScreen):
 
     def _values(self, column: str) -> list[str]:
         """The values in use of a column, for completion."""
+        # Of texts there is nothing to choose from.
+        if column not in FACETS:
+            return []
         return list(self.attempt(self.debug_app.store.facets, self.b.run_id, column) or ())
 
     def data_changed(self) -> None:

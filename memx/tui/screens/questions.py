@@ -12,7 +12,7 @@ from textual.worker import get_current_worker
 
 from memx.engine.store import filters
 from memx.engine.store.marks import Triage
-from memx.engine.store.reader import QuestionRow, RunRow, Store, Where
+from memx.engine.store.reader import FACETS, QuestionRow, RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.model import Cause
 from memx.tui.actions import bindings
@@ -82,6 +82,9 @@ class QuestionsScreen(TriageScreen):
 
     def _values(self, column: str) -> list[str]:
         """The values in use of a column, for completion."""
+        # Of texts there is nothing to choose from.
+        if column not in FACETS:
+            return []
         return list(self.attempt(self.debug_app.store.facets, self.listing.run.run_id, column) or ())
 
     def _shown(self, cursor: int = 0) -> None:
