@@ -20,6 +20,7 @@ from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Rows
 from tests.stores import write_run
 from tests.tui.driving import AppOn, notes, press, shown
+from tests.tui.fuzz import send
 
 
 async def test_the_way_from_runs_to_a_question_and_back(store_dir: Path, app_on: AppOn) -> None:
@@ -77,6 +78,18 @@ async def test_typing_a_filter_narrows_the_list_and_escape_clears_it(store_dir: 
         assert isinstance(app.screen, QuestionsScreen)
         await press(pilot, "escape")
         assert "36 of 36 shown" in shown(pilot)
+
+
+async def test_keys_that_come_in_one_packet_with_a_filter_reach_the_list(store_dir: Path, app_on: AppOn) -> None:
+    app = app_on(store_dir)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "enter")
+        for key in ("slash", *"rank<20", "enter", "?"):
+            send(app, key)
+        await press(pilot)
+        await press(pilot, "escape")
+        assert "/ rank<20" in shown(pilot)
+        assert "11 of 36 shown" in shown(pilot)
 
 
 async def test_a_filter_that_cannot_be_read_says_where_and_keeps_the_list(store_dir: Path, app_on: AppOn) -> None:

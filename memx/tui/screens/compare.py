@@ -183,9 +183,6 @@ class CompareScreen(BaseScreen):
         self._filter = message.text
         self.data_changed()
 
-    def on_filter_line_left(self, message: FilterLine.Left) -> None:
-        self.give_focus(self.query_one("#table"))
-
     def action_back(self) -> None:
         if self._filter:
             self.query_one("#filter", FilterLine).set("")

@@ -145,9 +145,6 @@ class QuestionsScreen(TriageScreen):
     def on_filter_line_changed(self, message: FilterLine.Changed) -> None:
         self.search(message.text, self.listing.order)
 
-    def on_filter_line_left(self, message: FilterLine.Left) -> None:
-        self.give_focus(self.table)
-
     def search(self, text: str, order: int) -> None:
         """Filter and sort in a worker; the newest request wins."""
         line = self.query_one("#filter", FilterLine)

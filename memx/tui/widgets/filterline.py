@@ -37,7 +37,8 @@ class _Input(Input):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "accept", "complete", show=False),
         Binding("escape", "clear_or_leave", "clear", show=False),
-        Binding("down", "leave", "to the list", show=False),
+        # Taken before the line sees it: what comes next in the same packet is meant for the list.
+        Binding("enter,down", "leave", "to the list", show=False, priority=True),
     ]
 
     def action_accept(self) -> None:
@@ -55,7 +56,8 @@ class _Input(Input):
             self.action_leave()
 
     def action_leave(self) -> None:
-        self.post_message(FilterLine.Left())
+        """Go to the list, now: the next key may be here already."""
+        self.screen.set_focus(self.screen.query_one("#table"), scroll_visible=False)
 
     def _on_paste(self, event: events.Paste) -> None:
         # Pasted text may hold escape sequences; only the visible form of them goes into the line.
@@ -65,7 +67,7 @@ class _Input(Input):
 
 
 class FilterLine(Container):
-    """The filter of a list.
+    """The filter of a list, which is the screen's ``#table``.
 
     Args:
         values: the values in use of a text field, for completion.
@@ -79,10 +81,6 @@ class FilterLine(Container):
         """Another filter stands in the line."""
 
         text: str
-
-    @dataclass
-    class Left(Message):
-        """The focus shall go to the list."""
 
     def __init__(self, values: Callable[[str], list[str]] | None = None, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -139,7 +137,3 @@ class FilterLine(Container):
             self.query_one("#box", Input).value = safe(event.value)
             return
         self.post_message(self.Changed(event.value))
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self.post_message(self.Left())
