@@ -18,7 +18,7 @@ from memx.adapters.conformance import check_adapter
 from memx.adapters.contract import MemoryAdapter
 from memx.cli.main import run_command
 from memx.engine.store.reader import Store
-from memx.errors import AdapterError, MemxError
+from memx.errors import AdapterError, AdapterTimeoutError, MemxError
 from memx.model import Fact, Session, Snapshot, Turn
 from tests.systems.doubles.server import KEY, Double
 
@@ -126,6 +126,20 @@ def check_start(make: Callable[[], MemoryAdapter], double: Double) -> None:
         _told(adapter.describe, NAMED[kind])
         double.clear()
         adapter.close()
+
+
+def check_hang(make: Callable[..., MemoryAdapter], double: Double, *, ingest: str, attempts: int) -> None:
+    """A write without an answer is a time-out that says what is stored; it is made again only where that is safe."""
+    adapter = make(timeout_s=0.2)
+    without_pauses(adapter)
+    double.clear()
+    double.fail("hang", method="POST", path=ingest, times=9)
+    told = r"no answer in time.*stored so far: 0 of 3 turns of session march"
+    with pytest.raises(AdapterTimeoutError, match=told):
+        adapter.ingest_session(sessions("hang")[0])
+    assert len(double.seen("POST", ingest)) == attempts
+    double.clear()
+    adapter.close()
 
 
 def ask(adapter: MemoryAdapter, entity: str = "case-1", top_k: int = 10, text: str = "Where does Lena live?") -> Any:

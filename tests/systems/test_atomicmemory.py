@@ -23,6 +23,7 @@ from tests.systems.hosted import (
     by_turn,
     check_conformance,
     check_faults,
+    check_hang,
     check_options,
     check_start,
     filled,
@@ -117,6 +118,7 @@ def test_writes_without_an_answer_are_waited_for_and_noted() -> None:
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: AtomicMemoryDouble) -> None:
     check_start(partial(atomicmemory, double), double)
+    check_hang(partial(atomicmemory, double), double, ingest="/ingest", attempts=1)
     check_faults(partial(atomicmemory, double), double, ingest="/ingest", listing="/list", search="/search", skip=1)
     adapter = atomicmemory(double)
     pauses = without_pauses(adapter)

@@ -21,6 +21,7 @@ from tests.systems.hosted import (
     by_turn,
     check_conformance,
     check_faults,
+    check_hang,
     check_options,
     check_start,
     filled,
@@ -104,6 +105,7 @@ def test_a_run_that_fails_or_never_ends_is_told(double: LettaDouble) -> None:
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: LettaDouble) -> None:
     passages = "/archival-memory$"
     check_start(partial(letta, double), double)
+    check_hang(partial(letta, double), double, ingest="/archival-memory$", attempts=1)
     check_faults(partial(letta, double), double, ingest=passages, listing=passages, search="/search", skip=1)
     adapter = letta(double)
     pauses = without_pauses(adapter)

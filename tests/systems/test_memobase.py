@@ -17,6 +17,7 @@ from tests.systems.hosted import (
     ask,
     check_conformance,
     check_faults,
+    check_hang,
     check_options,
     check_start,
     filled,
@@ -105,6 +106,7 @@ def test_a_session_that_fails_or_is_never_processed_is_told(double: MemobaseDoub
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: MemobaseDouble) -> None:
     check_start(partial(memobase, double), double)
+    check_hang(partial(memobase, double), double, ingest="/insert", attempts=1)
     check_faults(partial(memobase, double), double, ingest="/insert", listing="/users/profile", search="/event/search")
     adapter = memobase(double)
     pauses = without_pauses(adapter)

@@ -21,6 +21,7 @@ from tests.systems.hosted import (
     by_turn,
     check_conformance,
     check_faults,
+    check_hang,
     check_options,
     check_start,
     filled,
@@ -122,6 +123,7 @@ def test_refused_and_failed_documents_are_counted_and_all_of_them_is_an_error(do
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: SupermemoryDouble) -> None:
     check_start(partial(supermemory, double), double)
+    check_hang(partial(supermemory, double), double, ingest="/batch", attempts=4)
     check_faults(partial(supermemory, double), double, ingest="/batch", listing="/list/memories", search="/search$")
     adapter = supermemory(double)
     pauses = without_pauses(adapter)

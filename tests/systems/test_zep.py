@@ -21,6 +21,7 @@ from tests.systems.hosted import (
     by_turn,
     check_conformance,
     check_faults,
+    check_hang,
     check_options,
     check_start,
     filled,
@@ -123,6 +124,7 @@ def test_what_zep_did_not_take_is_told(double: ZepDouble) -> None:
 
 def test_every_fault_is_named_and_nothing_is_stored_twice(double: ZepDouble) -> None:
     check_start(partial(zep, double), double)
+    check_hang(partial(zep, double), double, ingest="/messages", attempts=4)
     check_faults(partial(zep, double), double, ingest="/messages", listing="/edges/list", search="/search/edges")
     adapter = zep(double)
     pauses = without_pauses(adapter)
@@ -132,11 +134,6 @@ def test_every_fault_is_named_and_nothing_is_stored_twice(double: ZepDouble) -> 
     double.fail("drop", path="/messages")
     assert len(filled(adapter, "again").facts) == 5
     assert pauses[0] == 7
-    double.fail("hang", path="/threads$", times=9)
-    hung = zep(double, timeout_s=0.1)
-    without_pauses(hung)
-    with pytest.raises(AdapterTimeoutError, match="create thread failed"):
-        hung.ingest_session(sessions("hung")[0])
 
 
 def test_the_conformance_kit_passes(double: ZepDouble) -> None:
