@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from memx.adapters.conformance import check_adapter
 from memx.adapters.systems.mem0 import Mem0
 from memx.errors import AdapterError, AdapterTimeoutError, MemxError
 from memx.model import FactStatus
@@ -152,3 +153,16 @@ def test_a_whole_run_sees_what_the_platform_replaced(
     assert ran.code == 0 and ran.record["summary"]["errors"] == 0
     assert by_turn(ran.snapshot)[OLD].status is FactStatus.SUPERSEDED
     assert KEY not in (tmp_path / ".memx" / "last_run.json").read_text()
+
+
+def test_a_refused_turn_is_named_and_the_rest_goes_on(double: Mem0Double) -> None:
+    double.fail("422", path="/add/", skip=1)
+    adapter = platform(double)
+    assert PET not in by_turn(filled(adapter))
+    assert adapter.take_notes() == ["content was refused, and is not stored: fault 422"]
+
+
+def test_the_conformance_kit_finds_no_fault(double: Mem0Double) -> None:
+    double.polls = 1
+    report = check_adapter(partial(platform, double))
+    assert report.failed == (), [result for result in report.results if result.name in report.failed]

@@ -19,6 +19,7 @@ from memx.model import FactStatus, QueryResult, Session, Snapshot
 
 #: The platform's own limits.
 _MOST_RESULTS, _MOST_ROWS = 1000, 200
+_LOOKED_AT = 10
 _DONE, _FAILED = "SUCCEEDED", "FAILED"
 
 
@@ -124,8 +125,8 @@ class Mem0Platform:
             raise AdapterError(f"mem0: {addition.what}: the platform answered neither an event nor results")
 
     def _outstanding(self) -> str:
-        """How many additions wait; the oldest first, as the platform works them off in turn."""
-        total = len(self._pending)
+        """How many additions wait, in words; some of the oldest are looked at, as they are worked off in turn."""
+        total, waiting, states = len(self._pending), 0, set[str]()
         for event_id, what in list(self._pending.items()):
             event = self.calls.read("look at an event", partial(self._event, event_id))
             status = str(event.get("status", "")).upper()
@@ -133,10 +134,14 @@ class Mem0Platform:
                 said = event.get("error") or event.get("message") or "it gives no reason"
                 hint = "What it held is not in the store. Look at the event on mem0's dashboard, and run again."
                 raise AdapterError(f"mem0: {what} failed on the platform: {said}", hint)
-            if status != _DONE:
-                return f"{len(self._pending)} of {total} additions are {status.lower() or 'of unknown state'}"
-            del self._pending[event_id]
-        return ""
+            if status == _DONE:
+                del self._pending[event_id]
+                continue
+            states.add(status.lower() or "of unknown state")
+            waiting += 1
+            if waiting == _LOOKED_AT:
+                break
+        return f"{len(self._pending)} of {total} additions are {' or '.join(sorted(states))}" if states else ""
 
     def _event(self, event_id: str) -> Mapping[str, Any]:
         answered = self._client().client.get(f"/v1/event/{event_id}/")

@@ -62,17 +62,23 @@ class Mem0Double(Double):
         event = self.events.get(event_id)
         if event is None:
             raise Refusal(404, "Event not found.")
-        if event["left"] > 0:
-            event["left"] -= 1
+        for waiting in self.events.values():  # time goes by for all of them, and they are worked off in turn
+            waiting["left"] -= 1
+        if event["left"] >= 0:
             return {"id": event_id, "status": "RUNNING" if event["left"] == 0 else "PENDING", "results": []}
+        for due in self.events.values():
+            if due["left"] < 0 and "status" not in due:
+                self._work_off(due)
+        return {"id": event_id, **{name: event.get(name) for name in ("status", "results", "error")}}
+
+    def _work_off(self, event: dict[str, Any]) -> None:
         if self.fails:
             self.fails -= 1
             event["status"], event["error"] = "FAILED", "the model refused"
-        if "status" not in event:
-            told = [c for m in event["body"]["messages"] for c in claims(m["content"])]
-            event["results"] = [{"id": self._store(event["body"], claim)["id"]} for claim in told]
-            event["status"] = "SUCCEEDED"
-        return {"id": event_id, **{name: event.get(name) for name in ("status", "results", "error")}}
+            return
+        told = [claim for message in event["body"]["messages"] for claim in claims(message["content"])]
+        event["results"] = [{"id": self._store(event["body"], claim)["id"]} for claim in told]
+        event["status"] = "SUCCEEDED"
 
     def _store(self, body: dict[str, Any], claim: Claim) -> dict[str, Any]:
         said = (
