@@ -78,9 +78,10 @@ class Job:
         return lines[starts[-1]].removeprefix("memx: "), "\n".join(line.strip() for line in lines[starts[-1] + 1 :])
 
     def stop(self) -> None:
-        """Ask it to end as Ctrl-C would: what is finished is kept. Asked again, it is told more firmly."""
+        """Ask it to end as Ctrl-C would: what is finished is kept. Asked again, it is killed."""
+        # SIGTERM is Ctrl-C to memx; SIGINT itself is ignored by whatever a shell started in the background.
         with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(signal.SIGTERM if self.stopping else signal.SIGINT)
+            self._process.send_signal(signal.SIGKILL if self.stopping else signal.SIGTERM)
         self.stopping = True
 
     def wait(self, seconds: float) -> None:
