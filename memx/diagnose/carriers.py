@@ -29,6 +29,7 @@ _ODDS_OF_DETAIL = 1.5  # and by holding all of the asked detail instead of none
 _LEAST_ODDS = -1.75  # where nothing comes nearer: one in seven
 _LOST_ODDS = 0.0  # the same for a fact that lost the detail: what else tells that it is about this turn?
 _SURE_ODDS = 3.0  # a fact this sure carries the turn beside any other
+_BESIDE_ODDS = 3.0  # and so does it beside a fact that repeats or names the turn
 _BEHIND = 1.0  # a fact less sure than that carries it only this little behind the best one
 _OUTWEIGHS = 3.0  # a fact that lost the detail decides when it leads by this much the facts that hold it
 _AS_GOOD = -0.1  # lead from which a fact may come from a turn as well as from the best one
@@ -131,22 +132,20 @@ class Ladder:
         """The facts that carry a piece."""
         if piece.turn is None:
             return self._by_gold(piece, index.facts)
-        found = self._sort(piece, index.by_turn.get(piece.turn_id, ()), DecidedBy.PROVENANCE)
-        if found.carriers:
-            return found
+        named = self._sort(piece, index.by_turn.get(piece.turn_id, ()), DecidedBy.PROVENANCE)
         rarest = min(piece.detail.said.terms, key=lambda one: len(index.by_term.get(one, ())), default=None)
         near = index.facts if rarest is None else [index.facts[one] for one in index.by_term.get(rarest, ())]
-        copies = [fact for fact in near if self._repeats(piece, fact)]
-        by_copy = self._sort(piece, copies, DecidedBy.TEXT)
-        if by_copy.carriers:
-            return Carriage(by_copy.carriers, found.lost, DecidedBy.TEXT, by_copy.share)
+        copies = self._sort(piece, [fact for fact in near if self._repeats(piece, fact)], DecidedBy.TEXT)
+        if named.carriers or copies.carriers:
+            # The turn may be stored more than once, raw and extracted; whichever of its facts comes back will do.
+            return _together(named, copies, self._by_text(piece, index, beside=True))
         if not index.unsourced:
-            return found if found.lost else Carriage((), by_copy.lost, DecidedBy.PROVENANCE)
+            return named if named.lost else Carriage((), copies.lost, DecidedBy.PROVENANCE)
         by_text = self._by_text(piece, index)
         if by_text.carriers or not self._embed:
-            return replace(by_text, lost=found.lost or by_text.lost)
+            return replace(by_text, lost=named.lost or by_text.lost)
         by_meaning = self._by_meaning(piece, index)
-        lost = found.lost or by_text.lost or by_meaning.lost
+        lost = named.lost or by_text.lost or by_meaning.lost
         return Carriage(by_meaning.carriers, lost, by_meaning.decided_by, by_meaning.share)
 
     def short_list(self, piece: Piece, index: FactIndex, length: int) -> list[Fact]:
@@ -198,9 +197,13 @@ class Ladder:
 
     # ------------------------------------------------------------------------------------------------------- rungs
 
-    def _by_text(self, piece: Piece, index: FactIndex) -> Carriage:
+    def _by_text(self, piece: Piece, index: FactIndex, *, beside: bool = False) -> Carriage:
         """Facts whose words are the turn's rather than any other turn's, the more so the more they say of what is
-        asked; and facts of which the same holds, but for a lost detail."""
+        asked; and facts of which the same holds, but for a lost detail.
+
+        Args:
+            beside: facts beside others that carry the piece for certain: those alone that are as sure.
+        """
         carrying: list[tuple[float, Fact]] = []
         lost: list[tuple[float, Fact]] = []
         for fact, link in index.by_text.get(piece.turn_id, ()):
@@ -212,6 +215,9 @@ class Ladder:
             else:
                 share = self._about(piece, read) if piece.detail.empty else holds.share
                 carrying.append((odds + _ODDS_OF_DETAIL * (share - 0.5), fact))
+        if beside:
+            sure = [fact for odds, fact in carrying if odds >= _BESIDE_ODDS]
+            return self._sort(piece, sure, self._text_rung(sure, index))
         best = max((odds for odds, _ in carrying), default=_LEAST_ODDS)
         worst = max((odds for odds, _ in lost), default=_LEAST_ODDS)
         least = max(_LEAST_ODDS, min(best - _BEHIND, _SURE_ODDS))
@@ -334,6 +340,16 @@ class Ladder:
         if fresh:
             self._vectors.update(zip(fresh, self._embed(fresh), strict=True))
         return self._vectors
+
+
+def _together(*found: Carriage) -> Carriage:
+    """What several rungs found as one: each fact once, active before retired, the firmer rung first."""
+    firm = next(one for one in found if one.carriers)
+    facts: dict[str, Fact] = {}
+    for fact in (fact for one in found for fact in one.carriers):
+        facts.setdefault(fact.fact_id, fact)
+    carriers = sorted(facts.values(), key=lambda fact: not fact.active)
+    return Carriage(tuple(carriers), found[0].lost, firm.decided_by, firm.share)
 
 
 def sessions_of_facts(history: History) -> dict[str, str]:

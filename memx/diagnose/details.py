@@ -100,11 +100,7 @@ def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None =
     if detail.empty:
         return Held(1.0, False, ())
     missing = detail.terms - found.terms
-    date_lost = (
-        bool(detail.dates)
-        and not (detail.date_words and detail.date_words <= found.terms)
-        and not any(meet(date, other) for date in detail.dates for other in dates_in(text, detail.at or said_at))
-    )
+    date_lost = bool(detail.dates) and not _names_date(detail, text, lexicon, said_at)
     whole = lexicon.weight(detail.terms) + (_DATE_WEIGHT if detail.dates else 0.0)
     gone = lexicon.weight(missing) + (_DATE_WEIGHT if date_lost else 0.0)
     share = 1.0 - gone / whole if whole else 1.0
@@ -117,6 +113,18 @@ def held(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None =
     )
     shown = sorted(missing) + (["; ".join(date.text for date in detail.dates)] if date_lost else [])
     return Held(share, lost, tuple(shown))
+
+
+def _names_date(detail: Detail, text: str, lexicon: Lexicon, said_at: datetime | None) -> bool:
+    """True when a text names a date of the detail, or has the turn's own words for it outside of other dates."""
+    told = dates_in(text, detail.at or said_at)
+    if any(meet(date, other) for date in detail.dates for other in told):
+        return True
+    if not detail.date_words or not detail.date_words <= lexicon.read(text).terms:
+        return False
+    for other in reversed(told):
+        text = f"{text[: other.span[0]]} {text[other.span[1] :]}"
+    return detail.date_words <= lexicon.read(text).terms
 
 
 def overlap(text: Read, of: Read, lexicon: Lexicon) -> float:

@@ -229,10 +229,21 @@ class Planter:
         return self._untouched(Cause.EVIDENCE_MISSING, lost, self._other_gold(question), question.evidence)
 
     def _untouched(self, cause: Cause, question: Question, answer: str, evidence: Sequence[str] = ()) -> Planted:
-        needed = self._carriers(evidence or question.evidence)
-        rows = self._rows(question, needed, ())
+        needed = self._some_carriers(question, evidence or question.evidence)
+        rows = self._rows(question, needed, self._carriers(evidence or question.evidence))
         planted = self._planted(cause, question, tuple(self._store.facts.values()), rows, answer)
         return replace(planted, top_k=max(self._top_k, len(needed)))
+
+    def _some_carriers(self, question: Question, turn_ids: Sequence[str]) -> list[str]:
+        """Every fact that rests on the turns; of half of the turns that several facts carry, one that says as much of
+        the gold as all of them."""
+        found: list[str] = []
+        for turn_id in turn_ids:
+            ids = self._store.carriers.get(turn_id, ())
+            all_say = self._store.states(question, turn_id, ids) if len(ids) > 1 else frozenset()
+            alone = [one for one in ids if all_say and self._store.states(question, turn_id, (one,)) == all_say]
+            found += [self._rng.choice(alone)] if alone and self._rng.random() < 0.5 else ids
+        return list(dict.fromkeys(found))
 
     # ------------------------------------------------------------------------------------------------------- helpers
 

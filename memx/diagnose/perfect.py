@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
 
 from memx.adapters.contract import Dataset
 from memx.errors import UsageError
-from memx.model import Case, Fact, FactStatus, Question, Turn
+from memx.model import Case, Fact, FactStatus, Question
 from memx.text.dates import dates_in
-from memx.text.periods import DateRelation
+from memx.text.periods import DateRelation, DateValue
 from memx.text.words import stems
+
+_DATE = ":date"
 
 
 class StoreKind(StrEnum):
@@ -70,20 +73,24 @@ class PerfectStore:
             ids = self.carriers.get(one, ())
             if not ids or not all(self.facts[fact_id].active for fact_id in ids):
                 return False
-            if not lossy and not question.abstention and not self._says(question, turns[one], ids):
-                return False
+            if not lossy and not question.abstention:
+                wanted, kept = self.states(question, one), self.states(question, one, ids)
+                if (_DATE in wanted - kept) or 2 * len(kept - {_DATE}) < len(wanted - {_DATE}):
+                    return False
         return True
 
-    def _says(self, question: Question, turn: Turn, ids: tuple[str, ...]) -> bool:
-        told = " ".join(self.facts[fact_id].content for fact_id in ids)
-        wanted = (set(stems(question.gold)) & set(stems(turn.content))) - set(stems(question.text))
-        kept = wanted & set(stems(told))
-        if wanted and len(kept) * 2 < len(wanted):
-            return False
-        for date in dates_in(question.gold):
-            if any(date.relation(other) is not DateRelation.DISJOINT for other in dates_in(turn.content, turn.at)):
-                return any(date.relation(other) is not DateRelation.DISJOINT for other in dates_in(told, turn.at))
-        return True
+    def states(self, question: Question, turn_id: str, ids: Sequence[str] = ()) -> frozenset[str]:
+        """What a turn, or facts that rest on it, state of the gold: words of it that stand in the turn and not in the
+        question, and ``:date`` for a date of it that the turn names."""
+        turn = self.case.turns()[turn_id]
+        told = " ".join(self.facts[fact_id].content for fact_id in ids) if ids else turn.content
+        found = (set(stems(question.gold)) & set(stems(turn.content)) & set(stems(told))) - set(stems(question.text))
+        dates = [date for date in dates_in(question.gold) if _named(date, turn.content, turn.at)]
+        return frozenset(found | ({_DATE} if any(_named(date, told, turn.at) for date in dates[:1]) else set()))
+
+
+def _named(date: DateValue, text: str, at: datetime | None) -> bool:
+    return any(date.relation(other) is not DateRelation.DISJOINT for other in dates_in(text, at))
 
 
 def perfect_store(dataset: Dataset, case: Case, kind: StoreKind) -> PerfectStore:

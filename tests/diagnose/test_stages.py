@@ -259,3 +259,30 @@ def test_what_a_note_denies_elsewhere_does_not_deny_the_turn() -> None:
     lines = [f"{turn.content}" for turn in (verbatim()[one] for one in ("a4", "b5"))]
     note = Fact("n1", " ".join([*lines, "Ines doesn't like dogs."]))
     assert diagnose(DOGS, [note], rows(note), answer="Rex").cause is Cause.SYNTHESIS
+
+
+@pytest.mark.parametrize("sourced", [(True, True), (False, False), (True, False), (False, True)])
+def test_a_turn_that_is_stored_raw_and_extracted_is_retrieved_when_either_comes_back(
+    sourced: tuple[bool, bool],
+) -> None:
+    raw, told = sourced
+    facts = verbatim(provenance=raw)
+    note = Fact("n1", "Tomas adopted two greyhounds named Pixel and Moss.", source_turn_ids=("a4",) if told else ())
+    store = [*facts.values(), note]
+    for came in (note, facts["a4"]):
+        found = diagnose(DOGS, store, rows(OTHERS[0], came), answer="Rex")
+        assert (found.cause, found.evidence[0].rank) == (Cause.SYNTHESIS, 2)
+        assert set(found.evidence[0].stored) == {"f-a4", "n1"}
+    retired = [replace(fact, status=FactStatus.SUPERSEDED) if fact.fact_id == "f-a4" else fact for fact in store]
+    assert diagnose(DOGS, retired, rows(note), answer="Rex").cause is Cause.SYNTHESIS
+    assert diagnose(DOGS, store, rows(*OTHERS), answer="Rex").cause is Cause.ABSENT
+    lossy = replace(note, content="Tomas adopted two dogs last week.")
+    assert diagnose(DOGS, [*facts.values(), lossy], rows(lossy), answer="Rex").cause is Cause.ABSENT
+
+
+def test_an_update_in_the_same_unit_of_time_is_another_date() -> None:
+    asked = ask("When did Tomas adopt the greyhounds?", "the week before 4 March 2024", "a4")
+    facts = verbatim(provenance=False)
+    note = Fact("n1", "Tomas adopted two greyhounds three weeks ago, Pixel and Moss, and they sleep all day.")
+    facts["a4"] = replace(facts["a4"], status=FactStatus.SUPERSEDED)
+    assert diagnose(asked, [*facts.values(), note], rows(note), answer="Three weeks ago").stage is Stage.MUTATION
