@@ -9,7 +9,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
@@ -63,14 +63,14 @@ class AdapterThread:
         self._calls.put((future, work))
         waited = 0.0
         while True:
-            wait = min(_LOOK_S, timeout_s - waited)
+            pause = min(_LOOK_S, timeout_s - waited)
             try:
-                return future.result(timeout=max(wait, 0.001))
+                return future.result(timeout=max(pause, 0.001))
             except FutureTimeout as error:
                 # On Python 3.11 this is also what an adapter's own TimeoutError looks like.
                 if future.done():
                     raise StepError(step, error) from error
-                waited += wait
+                waited += pause
             except MemxError as error:
                 raise StepError(step, error) from error
             except Exception as error:
@@ -86,6 +86,13 @@ class AdapterThread:
     def stuck(self) -> bool:
         """True when a call has not returned in time; no other will be made."""
         return bool(self._stuck_in)
+
+    def try_last(self, work: Callable[[], Any], seconds: float) -> None:
+        """Have ``work()`` done in the adapter's thread if that is free in time; for a run that is being stopped."""
+        if not self._stuck_in:
+            future: Future[Any] = Future()
+            self._calls.put((future, work))
+            wait((future,), seconds)
 
     def end(self) -> None:
         """Let the thread go once its queue is empty."""

@@ -22,6 +22,8 @@ from memx.model import QueryResult, Question, Session, Snapshot, StepFailure
 
 #: How long facts are waited for that should be in the store already, in seconds.
 EMPTY_PATIENCE_S = 5.0
+#: How long the adapter of a run that is being stopped may take to close, in seconds.
+_LAST_S = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,9 @@ class MemorySide:
         if adapter is not None:
             if self._began and not self._cleaned(adapter) and adapter.keeps_data:
                 self._shop.left.append(self._entity_id)
-            if not self._shop.stop.is_set():
+            if self._shop.stop.is_set():
+                self._thread.try_last(adapter.close, _LAST_S)
+            else:
                 try:
                     self._call("close", adapter.close)
                 except (StepError, Stopped) as error:

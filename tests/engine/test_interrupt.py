@@ -80,6 +80,12 @@ def test_ctrl_c_saves_writes_last_run_and_prints_the_line_to_resume(
     assert without_times(json.loads((tmp_path / "last_run.json").read_text())) == whole
 
 
+def test_ctrl_c_closes_the_memory_system(tmp_path: Path) -> None:
+    run = memx.run("tests.engine.worlds:Interrupts", "tests.engine.worlds:Small", directory=tmp_path, concurrency=1)
+    assert run.state == "interrupted"
+    assert worlds.Interrupts.closed == worlds.Interrupts.made > 0
+
+
 def test_errors_are_asked_again_on_resume_and_verdicts_are_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = memx.run("tests.engine.worlds:QueryFails", "tests.engine.worlds:Small", directory=tmp_path)
     assert broken.summary.errors == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -175,6 +176,28 @@ class Gated(Notebook):
             Path(os.environ["MEMX_TEST_PIPE"]).write_text("reached")
             threading.Event().wait()
         return super().query(query, entity_id, top_k)
+
+
+class Interrupts(Notebook):
+    """Presses Ctrl-C at its second question."""
+
+    name = "interrupts"
+    asked: ClassVar[int] = 0
+    made: ClassVar[int] = 0
+    closed: ClassVar[int] = 0
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        type(self).made += 1
+
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        type(self).asked += 1
+        if type(self).asked == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        return super().query(query, entity_id, top_k)
+
+    def close(self) -> None:
+        type(self).closed += 1
 
 
 class Backwards(Notebook):
