@@ -17,7 +17,7 @@ _FREQUENCY = re.compile(
     rf"""\b(?:
         every\s+(?P<step>other\s+|(?:\w+|\d+)\s+)?(?P<unit>day|week|month|year)s?\b
       | (?P<times>once|twice|thrice|(?:\w+|\d+)\s+times)\s+(?:a|per|each|every|in\s+a)\s+(?P<per>day|week|month|year)\b
-      | (?P<adverb>{"|".join(_ADVERBS)})\b
+      | (?:(?P<often>once|twice|thrice|(?:\w+|\d+)\s+times)\s+)?(?P<adverb>{"|".join(_ADVERBS)})\b
       | every\s+{_WEEKDAYS}\b
     )""",
     re.VERBOSE | re.IGNORECASE,
@@ -44,7 +44,8 @@ def frequencies_in(text: str) -> tuple[Frequency, ...]:
 
 def _times_a_year(match: re.Match[str]) -> float | None:
     if match["adverb"]:
-        return _ADVERBS[match["adverb"].lower()]
+        often = numbers_in(match["often"] or "once")
+        return often[0].said * _ADVERBS[match["adverb"].lower()] if often and not often[0].vague else None
     if match["times"]:
         times = numbers_in(match["times"])
         return times[0].said * _PER_YEAR[match["per"].lower()] if times and not times[0].vague else None

@@ -52,7 +52,7 @@ _REFUSAL = re.compile(
     rf"""
     # "not (explicitly) mentioned", "wasn't specified", "not possible to"
     (?:\b{_NOT}|n['’]t)\s+(?:been\s+|\w+ly\s+|otherwise\s+){{0,3}}
-        (?:mention|specif|state|provid|give|known|availab|disclos|discuss|includ|record|indicat|reveal|describ|clear\b|answer
+        (?:mention|specif|state|provid|give(?!\s+(?:up|in|away)\b)|known|availab|disclos|discuss|includ|record|indicat|reveal|describ|clear\b|answer
           |identif|detail|cover|found|come\s+up|came\s+up|shared?\b|named\b|listed\b|possible\b|sure\b|certain\b|able\b|enough\b|clarif|confirm
           |explicit\b)\w*
     # "no information", "without any details", "insufficient context"

@@ -50,6 +50,9 @@ def judged(
         ("2", "14 days", "How many weeks ago did I plant the peas?"),
         ("1,998", "There are 1998 views: 542 of one film and 1,456 of the other.", "How many views do my films have?"),
         ("every week", "You see her weekly.", "How often do I see my coach?"),
+        ("Three times a week", "She trains thrice weekly.", "How often does Iva train?"),
+        ("To keep trying and not give up", "That one should persist", "What did Iva learn from it?"),
+        ("He apologized", "He said sorry", "What did Boris do after the quarrel?"),
         # what was and what is
         ("4", "You used to have three boats, but since May you now own 4.", "How many boats do I own?"),
         ("250 ms", "The lookup went from 800 ms to 250 ms.", "How long does a lookup take?"),
