@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 
-from memx.text.periods import WEEKDAYS, DateValue, counted, grain, month_span, stepped
+from memx.text.periods import WEEKDAYS, DateValue, counted, full_unit, grain, month_span, stepped
 
 _SMALL = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
-WEEKDAY = rf"(?:{'|'.join(WEEKDAYS)})"
+# "Sat", "sun" and "wed" are words of their own as well: weekdays only after what leads to a day.
+WEEKDAY = (
+    rf"(?:{'|'.join(WEEKDAYS)}|mon|tues?|weds|thu(?:rs?)?|fri"
+    r"|(?:(?<=\bthe )|(?<=\blast )|(?<=\bnext )|(?<=\bpast )|(?<=\bcoming )|(?<=\bfirst ))(?:sat|sun|wed))"
+)
 COUNT = rf"(?:\d{{1,4}}|{'|'.join(_SMALL)}|an?|(?:a\s+)?few|several|(?:a\s+)?couple(?:\s+of)?)"
 
 
@@ -77,7 +81,7 @@ def _bent(text: str, value: DateValue, floor: int) -> DateValue | None:
 def _bend_of_period(match: re.Match[str], value: DateValue) -> tuple[date, date, str] | None:
     if value.unit not in ("month", "year"):
         return None
-    which, unit = match["o"], match["u"]
+    which, unit = match["o"], full_unit(match["u"])
     number = _ORDINALS.get(which, -1)
     if unit == "half":
         middle = value.start + timedelta(value.days // 2)
@@ -119,8 +123,7 @@ def _sixths(word: str) -> tuple[int, int]:
 
 
 def _bend_from(match: re.Match[str], value: DateValue) -> tuple[date, date, str] | None:
-    unit = match["u"]
-    unit = "day" if unit == "night" else unit
+    unit = "day" if match["u"] == "night" else full_unit(match["u"])
     direction = match["dir"].split()[0]
     if direction in ("of", "around"):
         if value.unit != "day" or unit in ("day", "year"):

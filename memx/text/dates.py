@@ -28,6 +28,7 @@ from memx.text.periods import (
     DateRelation,
     DateValue,
     counted,
+    full_unit,
     grain,
     month_span,
     nearest_year,
@@ -105,10 +106,12 @@ _MONTH_YEAR = re.compile(rf"\b(?P<mon>{_MONTH})\.?,?\s*(?:of\s+|in\s+)?(?P<y>{_Y
 _SEASON_YEAR = re.compile(rf"\b(?P<s>{_SEASON})(?:\s+months)?(?:,?\s*(?:of\s+|in\s+)?|\s+\()(?P<y>{_YEAR})(?!\d)")
 _DECADE = re.compile(r"(?<!\d)(?P<y>(?:19|20)\d0)['’]?s\b")
 _YEAR_ALONE = re.compile(rf"(?<![\w$£€.,/:-])(?P<y>{_YEAR}){_COUNTED}(?!\w)")
-# May, March, April, June and August are also a verb and names: alone they are months after a preposition only.
+# May, March, April, June, August and Jan are also verbs and names: alone they are months after a preposition only, like
+# every short form.
 _MONTH_ALONE = re.compile(
     r"(?:(?<=\bin )|(?<=\bof )|(?<=\bsince )|(?<=\buntil )|(?<=\bduring )|(?<=\bby )|(?<=\bearly )|(?<=\blate )"
-    r"|(?<=\bmid-)|(?<=\bmid ))(?P<mon>may|march|april|june|august)\b"
+    r"|(?<=\bmid-)|(?<=\bmid ))(?P<mon>may|march|april|june|august|feb|apr|jun|jul|aug|sept?|oct|nov|dec)\b"
+    r"|(?:(?<=\bin )|(?<=\bsince )|(?<=\buntil ))(?P<mon3>jan|mar)\b"
     r"|\b(?P<mon2>january|february|july|september|october|november|december)\b"
 )
 _LAST_MONTH_NAMED = re.compile(rf"\b(?P<w>last|this\s+past|this|next)\s+(?P<mon>{_MONTH}|{_SEASON})\b")
@@ -158,7 +161,7 @@ def _read_month_day(match: re.Match[str], anchor: date | None) -> DateValue:
 
 
 def _read_month_alone(match: re.Match[str], anchor: date | None) -> DateValue:
-    month = _month_number(match["mon"] or match["mon2"])
+    month = _month_number(match["mon"] or match["mon2"] or match["mon3"])
     return _with_year(match, anchor, month, 1, monthrange(NO_YEAR, month)[1], "month")
 
 
@@ -202,7 +205,7 @@ def _read_relative_day(match: re.Match[str], anchor: date | None) -> DateValue:
 
 def _read_last_unit(match: re.Match[str], anchor: date | None) -> DateValue:
     assert anchor is not None
-    which, unit = match["w"].split()[-1], match["u"]
+    which, unit = match["w"].split()[-1], full_unit(match["u"])
     step = {"last": -1, "past": -1, "previous": -1, "this": 0, "next": 1, "coming": 1}[which]
     return _value(match, *stepped(anchor, anchor, unit, step), grain(unit), relative=True)
 

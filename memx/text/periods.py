@@ -11,6 +11,7 @@ from dateutil.relativedelta import relativedelta
 
 NO_YEAR = 4  # stands for "any year": a leap year, so that 29 February exists in it
 WEEKDAYS = tuple(["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"])
+_WEEKDAY_OF = {name[:3]: name for name in WEEKDAYS}
 SEASON_START = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 
 
@@ -106,6 +107,11 @@ def nearest_year(start: date, end: date, anchor: date) -> tuple[date, date]:
     if not choices:
         raise ValueError("no such day near the anchor")
     return min(choices)[1:]
+
+
+def full_unit(unit: str) -> str:
+    """A unit of time by its full name: "tues" is "tuesday", "week" is itself."""
+    return unit if unit == "month" else _WEEKDAY_OF.get(unit[:3], unit)
 
 
 def grain(unit: str) -> str:

@@ -12,7 +12,8 @@ ANCHOR = datetime(2023, 5, 10, 13, 56)  # a Wednesday
 
 #: Pieces that date readers react to, so that random texts reach deep into them.
 PIECES = """the week before after of last next first early mid late end may March 2023 31 29 30 Feb June 9th 3/4/2023
-    2023-13-45 0000 9999 yesterday ago two weeks years month in Friday weekend summer around - , and few couple days"""
+    2023-13-45 0000 9999 yesterday ago two weeks years month in Friday weekend summer around - , and few couple days
+    Tues Sat last the Sept Jan"""
 texts = st.one_of(st.text(max_size=80), st.lists(st.sampled_from(PIECES.split()), max_size=12).map(" ".join))
 anchors = st.one_of(st.none(), st.datetimes(), st.just(date.min), st.just(date.max))
 
@@ -68,6 +69,17 @@ def test_a_shifted_anchor_shifts_relative_dates(text: str, anchor: date, weeks: 
         ("last weekend", (2023, 5, 6), (2023, 5, 7)),
         ("last summer", (2022, 6, 1), (2022, 8, 31)),
         ("on December 30", (2022, 12, 30), (2022, 12, 30)),
+        ("last Fri", (2023, 5, 5), (2023, 5, 5)),
+        ("last Tues", (2023, 5, 9), (2023, 5, 9)),
+        ("this past Sun", (2023, 5, 7), (2023, 5, 7)),
+        ("next Thurs.", (2023, 5, 11), (2023, 5, 11)),
+        ("the Sat before 10 July 2022", (2022, 7, 9), (2022, 7, 9)),
+        ("the first Mon of June 2023", (2023, 6, 5), (2023, 6, 5)),
+        ("Sept 3rd", (2023, 9, 3), (2023, 9, 3)),
+        ("3 Sept. 2023", (2023, 9, 3), (2023, 9, 3)),
+        ("in Jan", (2023, 1, 1), (2023, 1, 31)),
+        ("since Oct", (2023, 10, 1), (2023, 10, 31)),
+        ("last Feb", (2023, 2, 1), (2023, 2, 28)),
     ],
 )
 def test_a_date_is_read_as_the_days_it_covers(
@@ -78,10 +90,20 @@ def test_a_date_is_read_as_the_days_it_covers(
 
 
 @pytest.mark.parametrize(
-    "text", ["$2000", "2000 dollars", "She may march on", "April called June", "room 2019a", "in 2.2023"]
+    "text",
+    [
+        "$2000",
+        "2000 dollars",
+        "She may march on",
+        "April called June",
+        "room 2019a",
+        "in 2.2023",
+        "this sun",
+        "a friend of Jan",
+    ],
 )
 def test_what_only_looks_like_a_date_is_none(text: str) -> None:
-    assert dates_in(text) == ()
+    assert dates_in(text, ANCHOR) == ()
 
 
 def test_without_an_anchor_relative_dates_stay_unread_and_years_open() -> None:
