@@ -31,7 +31,10 @@ _NAMES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "server",
         re.compile(r"internalserver|serviceunavailable|servererror|badgateway|remoteproto|readerror|disconnec", re.I),
     ),
-    ("down", re.compile(r"connect(ion)?refused|connect(or)?error|connectionerror|apiconnection|networkerror", re.I)),
+    (
+        "down",
+        re.compile(r"connect(ion)?refused|connect(or)?error|connectionerror|apiconnection|networkerror|gaierror", re.I),
+    ),
     ("not_found", re.compile(r"notfound", re.I)),
     ("unreadable", re.compile(r"jsondecode|parsingerror|decodingerror|responsevalidation|contenttype|payload", re.I)),
     ("rejected", re.compile(r"badrequest|unprocessable|validationerror|conflict|invalidrequest", re.I)),
@@ -54,6 +57,14 @@ class Kind(StrEnum):
 
 #: Kinds that may pass by themselves.
 PASSING = frozenset({Kind.RATE_LIMIT, Kind.DOWN, Kind.TIMEOUT, Kind.SERVER, Kind.UNREADABLE})
+
+#: Kinds that tell of what a memory system runs on, not of the system, by the words they are shown in.
+INFRASTRUCTURE = {
+    Kind.RATE_LIMIT: "rate limit",
+    Kind.DOWN: "no connection",
+    Kind.TIMEOUT: "timeout",
+    Kind.SERVER: "server error",
+}
 
 
 @dataclass(frozen=True, slots=True)

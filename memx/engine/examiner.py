@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from memx.adapters.failures import INFRASTRUCTURE, read_failure
 from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diagnoser import Diagnoser
 from memx.engine.answers import fit_context
@@ -107,9 +108,10 @@ def unjudged(trace: Trace, step: str, error: ModelError) -> Trace:
 
 def failure(step: str, error: BaseException) -> StepFailure:
     """What broke, with keys and tokens left out."""
+    name, under = type(error).__name__, INFRASTRUCTURE.get(read_failure(error).kind, "")
     if isinstance(error, MemxError):
-        return StepFailure(step, redact_text(error.message), type(error).__name__, redact_text(error.hint))
-    return StepFailure(step, redact_text(str(error)) or "no message", type(error).__name__)
+        return StepFailure(step, redact_text(error.message), name, redact_text(error.hint), under)
+    return StepFailure(step, redact_text(str(error)) or "no message", name, infrastructure=under)
 
 
 @contextmanager

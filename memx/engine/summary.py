@@ -65,7 +65,7 @@ class Summary:
         judge: agreement and flip_rate of a judge model that was asked more than once; None otherwise.
         llm: calls, cached, input_tokens, output_tokens, cost.
         broken: questions that broke, by what broke: ``not ready``, ``nothing stored``, ``model``, or the step at which
-            the memory system failed.
+            the infrastructure (no connection, timeout, rate limit, server error) or the memory system failed.
         diagnosis_calls: requests of diagnosis among them, cached ones included.
         findings: oddities of the memory system, each with the number of cases that it was seen in; commonest first.
         left_behind: namespaces with data that stay in the memory system.
@@ -165,8 +165,9 @@ def summarize(
 
 def _broken(store: Store, run_id: str) -> dict[str, int]:
     rows = store.query(
-        "SELECT json_extract(error, '$.step') AS step, json_extract(error, '$.kind') AS kind, count(*) AS n "
-        "FROM traces WHERE run_id = ? AND error IS NOT NULL GROUP BY step, kind ORDER BY n DESC, step",
+        "SELECT json_extract(error, '$.step') AS step, json_extract(error, '$.kind') AS kind, "
+        "json_extract(error, '$.infrastructure') AS under, count(*) AS n "
+        "FROM traces WHERE run_id = ? AND error IS NOT NULL GROUP BY step, kind, under ORDER BY n DESC, step",
         [run_id],
     )
     found: Counter[str] = Counter()
@@ -175,6 +176,8 @@ def _broken(store: Store, run_id: str) -> dict[str, int]:
             found["not ready"] += row["n"]
         elif row["step"] in _STEPS_THAT_BREAK:
             found[_STEPS_THAT_BREAK[row["step"]]] += row["n"]
+        elif row["under"]:
+            found[f"infrastructure: {row['under']} at {row['step']}"] += row["n"]
         else:
             found[f"memory system failed at {row['step']}"] += row["n"]
     return dict(found.most_common())

@@ -97,12 +97,18 @@ class DiffCounts:
 
 @dataclass(frozen=True, slots=True)
 class StepFailure:
-    """Where a question or case broke: the step, the message, the kind of error and what to do."""
+    """Where a question or case broke: the step, the message, the kind of error and what to do.
+
+    Attributes:
+        infrastructure: what failed between memx and the memory system, or under it (``no connection``, ``timeout``,
+            ``rate limit``, ``server error``); empty for a fault of the system itself.
+    """
 
     step: str
     message: str
     kind: str = ""
     hint: str = ""
+    infrastructure: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -108,6 +109,22 @@ class Lasting(Notebook):
             self.shelf.pop(entity_id, None)
 
 
+class Unreachable(Notebook):
+    """Searches over the network: nobody listens, a name is unknown, or its own code is at fault."""
+
+    name = "unreachable"
+
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        if "alpha" in query:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            socket.create_connection(("127.0.0.1", port))
+        if "beta" in query:
+            raise memx.AdapterError("search failed", "Is its address right?") from socket.gaierror("unknown name")
+        raise KeyError("score")
+
+
 def run(adapter: type[memx.MemoryAdapter], directory: Path, cases: int = 1, **settings: Any) -> tuple[Any, list[str]]:
     """The run, and the notices it gave before its first question and after."""
     told: list[str] = []
@@ -127,6 +144,13 @@ def test_a_store_that_stays_empty_is_an_error_before_anything_is_asked(tmp_path:
     assert (error.step, error.kind) == ("store", "AdapterError")
     assert error.message == "nothing is stored: 2 sessions with 4 turns went in, and the store is empty"
     assert "memx adapters check" in error.hint and "CaseFailed" in told
+
+
+def test_a_lost_connection_is_told_from_a_fault_of_the_system(tmp_path: Path) -> None:
+    done, _ = run(Unreachable, tmp_path)
+    assert done.summary.broken == {"infrastructure: no connection at query": 2, "memory system failed at query": 1}
+    assert "2 infrastructure: no connection at query" in str(done)
+    assert sorted(trace.error.infrastructure for trace in done.traces()) == ["", "no connection", "no connection"]
 
 
 def test_a_store_that_cannot_be_listed_is_searched_all_the_same(tmp_path: Path) -> None:
