@@ -18,7 +18,8 @@ from memx.engine.events import Listener, QuestionFinished, RunStarted
 from memx.engine.examiner import Examiner
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
-from memx.engine.runner import judge_stats, lazy_embedder, new_run_id
+from memx.engine.lazy_embedder import lazy_embedder
+from memx.engine.runner import judge_stats, new_run_id
 from memx.engine.settings import RunSettings
 from memx.engine.side_by_side import side_by_side
 from memx.engine.store.reader import RunRow, Store

@@ -17,7 +17,7 @@ from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
 from memx.adapters.options import secret_names
-from memx.diagnose.contract import AsksModel, Embed
+from memx.diagnose.contract import AsksModel
 from memx.engine.adapter_thread import AdapterThread, StepError
 from memx.engine.answers import Answerer
 from memx.engine.answers.model import ModelAnswerer
@@ -26,6 +26,7 @@ from memx.engine.executors.build import build_executor
 from memx.engine.executors.contract import Executor
 from memx.engine.judges.contract import Judge
 from memx.engine.last_run import write_last_run
+from memx.engine.lazy_embedder import lazy_embedder
 from memx.engine.manifest import build_manifest
 from memx.engine.redaction import HIDDEN, redact_options, redact_text
 from memx.engine.settings import RunSettings
@@ -370,23 +371,6 @@ def judge_stats(judge: Judge) -> dict[str, float | None] | None:
 def new_run_id() -> str:
     """A run id that sorts by time and that no other process makes: ``20260131-142501-3fa9``."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}"
-
-
-def lazy_embedder(cache: Path) -> Embed:
-    """MiniLM with its vectors cached on disk, loaded when the first text is embedded."""
-    lock = threading.Lock()
-    made: list[Any] = []
-
-    def embed(texts: Any) -> Any:
-        with lock:
-            if not made:
-                from memx.memory.embedding import minilm
-                from memx.memory.embedding_cache import CachedEmbedder
-
-                made.append(CachedEmbedder(minilm(), cache))
-        return made[0].embed(texts)
-
-    return embed
 
 
 def _slug(text: str) -> str:

@@ -199,7 +199,7 @@ def _shop(kit: Kit, line: Line) -> Workshop:
     from memx.adapters.datasets.errata import errata_for
     from memx.engine.answers.build import build_answerer
     from memx.engine.judges.offline import OfflineJudge
-    from memx.engine.runner import lazy_embedder
+    from memx.engine.lazy_embedder import lazy_embedder
 
     settings = kit.settings
     cache_dir = kit.cache_dir or Path(tempfile.gettempdir()) / "memx-cache"
