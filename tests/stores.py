@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from memx.engine.store.writer import RunWriter
+from memx.engine.store.writer import RunWriter, write_controls
 from memx.model import (
     CAUSES_OF,
     Candidate,
@@ -54,6 +56,19 @@ _THINGS = ("the pottery class", "a charity run", "the trip to Oslo", "her new st
 _START = datetime(2024, 3, 1, 9, 30)
 _TOP_K = 10
 _DEPTH = 20
+
+
+def write_control(directory: Path, arm_id: str, of: str, tags: Mapping[str, str]) -> None:
+    """Make a stored run a control arm of another, whose questions it gives ``tags``."""
+    with closing(sqlite3.connect(directory / "memx.db")) as db:
+        db.execute(
+            "UPDATE runs SET manifest = json_set(coalesce(manifest, '{}'), '$.control', json(?)) WHERE run_id = ?",
+            ['{"arm": "no-context", "key": "k"}', arm_id],
+        )
+        db.commit()
+    counts = {name: list(tags.values()).count(name) for name in ("guessable", "reader-bound", "retrieval-bound")}
+    arms = {"no-context": {"run_id": arm_id, "value": 0.25, "n": 3, "d": 12}}
+    write_controls(directory, of, tags, {"reader": True, "arms": arms, "tags": counts})
 
 
 def write_run(

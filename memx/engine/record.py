@@ -29,6 +29,13 @@ MEANING: Mapping[str, str] = {
     "evidence_missing": "The dataset's evidence ids point nowhere, so nothing can be traced.",
 }
 
+#: Tags of control arms, and what each says of a question.
+TAG_MEANING: Mapping[str, str] = {
+    "guessable": "answered right without any memory",
+    "reader-bound": "answered wrong with the gold evidence too",
+    "retrieval-bound": "the gold evidence suffices, the memory failed",
+}
+
 
 class CaseView:
     """What all questions of one ingest of a case share, read from the store when it is first asked for."""
@@ -88,6 +95,7 @@ class Record:
 
     def __init__(self, store: Store, run: RunRow, question: str | Trace, case: CaseView | None = None) -> None:
         self.run = run
+        self._store = store
         self.trace: Trace = store.trace(run.run_id, question) if isinstance(question, str) else question
         self._case = case or CaseView(store, run.run_id, self.trace.case_id, self.trace.attempt)
 
@@ -105,6 +113,11 @@ class Record:
     def session_of(self) -> Mapping[str, str]:
         """The session id of each stored turn."""
         return self._case.session_of
+
+    @property
+    def tag(self) -> str:
+        """What control arms say of the question: guessable, reader-bound or retrieval-bound; empty without them."""
+        return self._store.tag(*self.key)
 
     @property
     def diff(self) -> StoredDiff:

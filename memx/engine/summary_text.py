@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+from memx.engine.record import TAG_MEANING
 from memx.engine.store.reader import QuestionRow, RunRow
 from memx.engine.summary import Share, Summary, stage_of
 from memx.text.gate import safe, safe_line
@@ -11,12 +12,6 @@ from memx.text.gate import safe, safe_line
 _WIDTH = 80
 _BAR = 20
 _MOST_FINDINGS = 5
-#: Tags of control arms, and what each says of a question.
-_TAGS = (
-    ("guessable", "answered right without any memory"),
-    ("reader-bound", "answered wrong with the gold evidence too"),
-    ("retrieval-bound", "the gold evidence suffices, the memory failed"),
-)
 
 
 def summary_text(run: RunRow, summary: Summary) -> str:
@@ -193,7 +188,8 @@ def _controls(run: RunRow, summary: Summary) -> list[str]:
         shown = "-" if value is None else f"{value * 100:.1f} %"
         bar = "" if value is None else _bar(value)
         lines.append(safe_line(f"    {name:<{width}}  {shown:>7}  {n:>4} of {d:<4}  {bar}", _WIDTH))
-    lines += [f"    {controls['tags'][tag]:>4} {tag:<16} {meaning}" for tag, meaning in _TAGS if controls["tags"][tag]]
+    tags = controls["tags"]
+    lines += [f"    {tags[tag]:>4} {tag:<16} {meaning}" for tag, meaning in TAG_MEANING.items() if tags[tag]]
     if not controls["reader"]:
         lines += [
             "    No model answers here: the retrieved text itself is judged, so nothing can",

@@ -74,6 +74,8 @@ ACTIONS: tuple[Action, ...] = (
     Action("triage.note", "a", "annotate", "note", "Write a note"),
     Action("runs.pick", "space", "pick", "pick", "Pick the run as A, then as B, for comparing", True),
     Action("runs.compare", "c", "compare", "compare", "Compare the picked runs, or the two newest", True),
+    Action("runs.summary", "i", "summary", "summary", "Summary of the run, with controls and what was noticed", True),
+    Action("runs.arms", "z", "arms", "controls", "Show or hide the runs that are controls of others"),
     Action("runs.new", "n", "new", "new run", "Start a run", True),
     Action("runs.watch", "w", "watch", "watch", "Watch a run while it goes"),
     Action("work.stop", "x", "stop", "stop", "Stop the run as Ctrl-C would: what is finished is kept", True),

@@ -65,8 +65,8 @@ class QuestionRows:
         }
 
 
-def preview(row: QuestionRow, triage: Triage) -> list[Line]:
-    """What the pane beside the list says of a question."""
+def preview(row: QuestionRow, triage: Triage, tag: str = "") -> list[Line]:
+    """What the pane beside the list says of a question; ``tag`` is what control arms say of it."""
     lines = [
         Line(shortened(row.question, _PREVIEW), "head"),
         labelled("gold", shortened(row.gold, _PREVIEW) or "(empty)"),
@@ -74,6 +74,8 @@ def preview(row: QuestionRow, triage: Triage) -> list[Line]:
     ]
     if row.cause:
         lines.append(labelled("why", f"{row.stage} > {row.cause}: {shortened(row.reason or '', _PREVIEW)}", "warn"))
+    if tag:
+        lines.append(labelled("tag", tag))
     # Last: a candidate may be all of the retrieved texts.
     got = "(none)" if row.candidate is None else shortened(row.candidate, 600) or "(empty)"
     lines.append(labelled("got", got))

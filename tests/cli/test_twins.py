@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,14 @@ from memx.engine.store.filters import parse
 from memx.engine.store.marks import Mark, Marks, Triage
 from memx.engine.store.pairs import pair_rows
 from memx.engine.store.reader import Store
+from memx.tui.app import DebugApp
 from memx.tui.document import Line, plain
 from memx.tui.listing import Listing
 from memx.tui.pages import facts, notes, observed, timeline, verdict
 from memx.tui.question_rows import QuestionRows
 from memx.tui.screens import compare, runs
 from memx.tui.screens.clusters import ClusterRows
+from memx.tui.screens.summary import SummaryScreen
 from tests.stores import write_run
 
 Prints = Callable[..., str]
@@ -72,6 +75,20 @@ def test_runs_and_the_pane_below_them(store: Store, prints: Prints) -> None:
         summary, settings = run.summary, run.settings
         assert f"{summary['passed']} PASS {summary['failed']} FAIL" in shown and f"judge {run.judge}" in shown
         assert all(f"{name} {value}" in shown for name, value in settings.items() if value)
+
+
+async def test_the_summary_of_a_run(store: Store, prints: Prints) -> None:
+    with closing(Store(store.directory)) as search_store:
+        app = DebugApp(store, search_store)
+        async with app.run_test(size=(120, 36)) as pilot:
+            await pilot.press("i")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert isinstance(app.screen, SummaryScreen)
+            shown = app.screen.copied()[0]
+    printed = prints("runs", "show", B)
+    assert "Diagnostic Summary" in shown
+    assert all(words(row) in printed for row in shown.splitlines())
 
 
 def test_questions_under_a_filter(store: Store, prints: Prints) -> None:

@@ -26,6 +26,7 @@ FAIL = ["enter", *"/cause=r", "tab", "enter", "enter"]
 #: Keys that lead to each screen.
 SCREENS = {
     "runs": [],
+    "summary": ["i"],
     "questions": ["enter"],
     "filtered": ["enter", *"/stage:r", "tab", *" go", "enter", "space"],
     "bad-filter": ["enter", *"/stage:foo"],

@@ -21,6 +21,7 @@ from memx.tui.screens.compare import CompareScreen
 from memx.tui.screens.error import ErrorScreen
 from memx.tui.screens.question import QuestionScreen
 from memx.tui.screens.questions import QuestionsScreen
+from tests.stores import write_control
 from tests.tui.driving import AppOn, notes, press, shown
 
 
@@ -29,6 +30,23 @@ def marks_of(directory: Path) -> dict[str, str]:
     found = {i: str(one.mark) for i, one in Marks(store).current(store.run()).items() if one.mark is not Mark.OPEN}
     store.close()
     return found
+
+
+async def test_controls_stand_with_their_run_and_not_among_the_runs(own_dir: Path, app_on: AppOn) -> None:
+    arm, run_id = "20260228-080000-aaaa", "20260301-090000-bbbb"
+    write_control(own_dir, arm, run_id, {"conv-1:q00": "reader-bound"})
+    app = app_on(own_dir)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await press(pilot)
+        assert arm not in shown(pilot)
+        assert "1 run, 1 control (z)" in shown(pilot)
+        assert "no-context 25.0 %  reader-bound 1" in shown(pilot)
+        await press(pilot, "z")
+        assert arm in shown(pilot)
+        await press(pilot, "z", "enter")
+        assert "tag         reader-bound" in shown(pilot)
+        await press(pilot, "enter")
+        assert "tag         reader-bound: answered wrong with the gold evidence too" in shown(pilot)
 
 
 async def test_marking_one_repeating_and_undoing(own_dir: Path, app_on: AppOn) -> None:

@@ -174,6 +174,11 @@ class Store:
         rows = self.query("SELECT question_id, tag FROM question_tags WHERE run_id = ?", [run_id])
         return {row["question_id"]: row["tag"] for row in rows}
 
+    def tag(self, run_id: str, question_id: str) -> str:
+        """The tag that control arms gave to one question; empty where they gave none."""
+        rows = self.query("SELECT tag FROM question_tags WHERE run_id = ? AND question_id = ?", [run_id, question_id])
+        return str(rows[0]["tag"]) if rows else ""
+
     def find_question(self, question_id: str, run_id: str | None = None) -> tuple[RunRow, str]:
         """The run (the given one, else the newest that has it) and full id of a question.
 

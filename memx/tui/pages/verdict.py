@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memx.engine.record import MEANING, Record, trail
+from memx.engine.record import MEANING, TAG_MEANING, Record, trail
 from memx.model import Diagnosis, EvidencePiece, Outcome, Trace
 from memx.tui.document import Line, shortened
 
@@ -33,6 +33,8 @@ def verdict_page(record: Record, limit: int | None = None) -> list[Line]:
     if trace.diagnosis is not None:
         lines += [Line(), *_diagnosis(trace.diagnosis, trace.top_k, limit)]
     lines += [Line(), labelled("category", question.category), labelled("case", trace.case_id)]
+    if record.tag:
+        lines.append(labelled("tag", f"{record.tag}: {TAG_MEANING[record.tag]}"))
     if question.asked_at is not None:
         lines.append(labelled("asked at", f"{question.asked_at:%Y-%m-%d %H:%M}"))
     if question.abstention:

@@ -16,7 +16,7 @@ from memx.engine.store.reader import FACETS, QuestionRow, RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.model import Cause
 from memx.tui.actions import bindings
-from memx.tui.document import plain
+from memx.tui.document import Line, plain
 from memx.tui.listing import ORDERS, Listing
 from memx.tui.question_rows import COLUMNS, QuestionRows, preview
 from memx.tui.screens.pick import Choice, PickScreen, PromptScreen
@@ -131,7 +131,11 @@ class QuestionsScreen(TriageScreen):
         triage = self.triage_of(row.question_id) if row else Triage()
         if (row, triage) != self._previewed:
             self._previewed = (row, triage)
-            self.query_one("#preview", Page).show(preview(row, triage) if row else [])
+            self.query_one("#preview", Page).show(self._preview(row, triage) if row else [])
+
+    def _preview(self, row: QuestionRow, triage: Triage) -> list[Line]:
+        tag = self.attempt(self.debug_app.store.tag, self.listing.run.run_id, row.question_id)
+        return preview(row, triage, tag or "")
 
     def on_rows_opened(self, message: Rows.Opened) -> None:
         self.debug_app.open_question(self.listing, message.index)
@@ -291,7 +295,7 @@ class QuestionsScreen(TriageScreen):
         row = self.attempt(self.listing.row, self.table.cursor)
         if row is None:
             return "", "nothing"
-        return plain(preview(row, self.triage_of(row.question_id)), 100), row.question_id
+        return plain(self._preview(row, self.triage_of(row.question_id)), 100), row.question_id
 
     def exported(self) -> tuple[RunRow, Where, str]:
         from memx.tui.exporting import among

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
 from memx.engine.store.reader import RunRow, Where
 from memx.tui.actions import bindings
-from memx.tui.document import Line, plain
+from memx.tui.document import Line, plain, shortened
 from memx.tui.jobs import Pace, clock
 from memx.tui.running import Working
 from memx.tui.widgets.page import Page
@@ -53,7 +54,7 @@ class RunList:
             "pick": ("AB"[self.picked.index(run.run_id)] if run.run_id in self.picked else "", "mark"),
             "run": (run.run_id, "key"),
             "when": (_short(run.started_at), "text"),
-            "system": (run.adapter, "text"),
+            "system": (f"{run.adapter} (control)" if is_arm(run) else run.adapter, "text"),
             "dataset": (run.dataset, "text"),
             "score": (score(run), "text"),
             "fail": ("" if failed is None else f"{failed:,}", "text"),
@@ -75,9 +76,10 @@ class RunsScreen(Working):
     def __init__(self) -> None:
         super().__init__(id="runs")
         self.list = RunList([])
+        self._arms_shown = False
 
     def body(self) -> ComposeResult:
-        yield Rows(_COLUMNS, empty="No run is stored here. Start one with: memx run", id="table")
+        yield Rows(_COLUMNS, empty="No run is stored here. n starts one; so does: memx run", id="table")
         yield Page(id="about", can_focus=False)
 
     def on_mount(self) -> None:
@@ -85,9 +87,12 @@ class RunsScreen(Working):
         self.give_focus(self.query_one("#table"))
 
     def data_changed(self) -> None:
-        runs = self.attempt(self.debug_app.store.runs)
-        if runs is None:
+        stored = self.attempt(self.debug_app.store.runs)
+        if stored is None:
             return
+        # A control that is under way is work like any other; afterwards its result stands with the run it was made for.
+        runs = [run for run in stored if self._arms_shown or not is_arm(run) or run.state == "running"]
+        hidden = len(stored) - len(runs)
         table = self.query_one("#table", Rows)
         known = {run.run_id for run in self.list.runs}
         here = self.list.runs[table.cursor].run_id if self.list.runs else None
@@ -102,7 +107,9 @@ class RunsScreen(Working):
         begun = next((n for n, run in enumerate(runs) if run.run_id not in known and run.pid in ours), None)
         stays = next((n for n, run in enumerate(runs) if run.run_id == here), 0)
         table.show(self.list, stays if begun is None else begun)
-        self.crumb(["runs"], f"{len(runs)} run{'s' * (len(runs) != 1)}   {self.debug_app.store.directory}")
+        words = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+        words += f", {hidden} control{'s' * (hidden != 1)} (z)" if hidden else ""
+        self.crumb(["runs"], f"{words}   {self.debug_app.store.directory}")
 
     def on_rows_moved(self, message: Rows.Moved) -> None:
         if self.list.runs:
@@ -136,6 +143,19 @@ class RunsScreen(Working):
 
     def chosen_run(self) -> RunRow | None:
         return self.list.runs[self.query_one("#table", Rows).cursor] if self.list.runs else None
+
+    def action_arms(self) -> None:
+        self._arms_shown = not self._arms_shown
+        self.data_changed()
+
+    def action_summary(self) -> None:
+        from memx.tui.screens.summary import SummaryScreen
+
+        run = self.chosen_run()
+        if run is None:
+            self.notify("there is no run here", timeout=3)
+        else:
+            self.app.push_screen(SummaryScreen(run))
 
     def action_new(self) -> None:
         from memx.tui.running import start_run
@@ -191,6 +211,11 @@ def about(run: RunRow, pace: Pace | None = None) -> list[Line]:
         named = "  ".join(f"{name} {n:,}" for name, n in sorted(causes.items(), key=lambda pair: -pair[1]) if n)
         if named:
             lines.append(Line(named, "text", "why  "))
+        if controls := summary.get("controls"):
+            lines.append(Line(_controls(controls), "text", "controls  "))
+        if found := summary.get("findings"):
+            more = f"   (i shows {len(found) - 1} more)" if len(found) > 1 else ""
+            lines.append(Line(f"{shortened(found[0]['text'], 150)}{more}", "warn", "noticed  "))
     else:
         rate, left = (pace.rate(run), pace.left(run)) if pace and run.state == "running" else (None, None)
         words = [f"{run.done:,} of {run.question_total or '?'} questions are done"]
@@ -201,6 +226,17 @@ def about(run: RunRow, pace: Pace | None = None) -> list[Line]:
     said = ("dataset", "adapter", "judge_model")
     settings = "  ".join(f"{name} {value}" for name, value in run.settings.items() if value and name not in said)
     return [*lines, Line(settings, "dim")]
+
+
+def is_arm(run: RunRow) -> bool:
+    """Whether it is a control of another run."""
+    return "control" in run.manifest
+
+
+def _controls(controls: Mapping[str, Any]) -> str:
+    """Accuracy of each control arm, then how many questions have which tag."""
+    arms = [f"{name} {100 * arm['value']:.1f} %" for name, arm in controls["arms"].items() if arm["value"] is not None]
+    return "  ".join([*arms, *(f"{tag} {count:,}" for tag, count in controls["tags"].items() if count)])
 
 
 def _short(when: datetime) -> str:
