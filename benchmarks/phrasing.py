@@ -78,6 +78,22 @@ def spoken(facts: Sequence[Sentence], case: Case) -> list[Sentence]:
     return [Sentence(_third_person(turn), (turn.turn_id,)) for turn in case.turns().values()]
 
 
+def reworded(facts: Sequence[Sentence], case: Case) -> list[Sentence]:
+    """Everyday words are replaced by others of the same meaning, verbs are in another tense, articles are dropped."""
+    return [Sentence(_WORD.sub(_other_word, fact.text), fact.turn_ids) for fact in facts]
+
+
+def noted(facts: Sequence[Sentence], case: Case) -> list[Sentence]:
+    """The turns word for word, six in one note."""
+    notes = []
+    for session in case.sessions:
+        for at in range(0, len(session.turns), 6):
+            part = session.turns[at : at + 6]
+            text = "\n".join(f"{turn.speaker}: {turn.content}" for turn in part)
+            notes.append(Sentence(text, tuple(turn.turn_id for turn in part)))
+    return notes
+
+
 def _joined(group: Sequence[Sentence], joint: str) -> Sentence:
     text = joint.join(fact.text.rstrip(" .") for fact in group) + "."
     return Sentence(text, tuple(dict.fromkeys(one for fact in group for one in fact.turn_ids)))
@@ -102,6 +118,40 @@ def _third_person(turn: Turn) -> str:
     return _SPACE.sub(" ", f"{turn.speaker} says that {' '.join(words)}")
 
 
+_WORD = re.compile(r"\b(?:the|an?)\s+(?=\w)|\b\w+\b", re.IGNORECASE)
+# Word by word: another of the same meaning, or the same verb in another tense.
+_PAIRS = """
+    is=was are=were has=had enjoys=likes enjoyed=liked loves=adores loved=adored likes=enjoys started=began
+    starting=beginning began=started plans=intends planning=intending wants=wishes wanted=wished hopes=wishes
+    hoping=wishing believes=thinks believed=thought thinks=believes feels=felt finds=found found=discovered
+    received=got got=received bought=purchased purchased=bought made=created makes=creates created=made
+    visited=toured attended=joined joined=attended recently=lately enjoying=liking helps=assists help=assist
+    helped=assisted helping=assisting appreciates=valued appreciated=valued values=appreciated works=worked
+    working=employed gives=gave gave=provided provides=gives shares=shared mentioned=said mentions=says
+    expressed=voiced expresses=voices expressing=voicing encourages=urges encouraged=urged supports=backs
+    supported=backed support=backing kids=children children=kids mom=mother dad=father home=house house=home
+    job=position trip=journey journey=trip big=large large=big small=little little=small happy=glad
+    excited=thrilled grateful=thankful thankful=grateful proud=pleased beautiful=lovely amazing=incredible
+    incredible=amazing great=wonderful important=essential difficult=hard hard=tough challenging=demanding
+    friends=buddies friend=buddy picture=photo photo=picture pictures=photos photos=pictures movie=film
+    movies=films film=movie store=shop shop=store car=vehicle goals=aims goal=aim watched=saw watching=seeing
+    saw=watched took=takes went=goes learned=learnt learning=studying taking=took participated=engaged
+    discusses=talks described=told describes=tells inspired=motivated inspires=motivates inspiring=motivating
+    experience=adventure experiences=adventures through=by during=over while=as considering=weighing
+    looking=eager forward=ahead uses=used using=with reminds=recalls remind=recall reminded=recalled
+    gifted=presented gift=present tried=attempted trying=attempting improve=better nervous=anxious
+    worried=concerned sad=unhappy fun=enjoyable special=unique various=several pet=animal pets=animals puppy=pup
+    ended=finished finished=completed completed=finished recommends=suggests recommended=suggested
+    suggests=recommends suggested=recommended relax=unwind relaxing=unwinding family=relatives
+"""
+_REWORDED = dict(pair.split("=") for pair in _PAIRS.split())
+
+
+def _other_word(match: re.Match[str]) -> str:
+    word = match.group()
+    return "" if word.lower().rstrip() in ("a", "an", "the") else _REWORDED.get(word, word)
+
+
 PHRASINGS: dict[str, Callable[[Sequence[Sentence], Case], list[Sentence]]] = {
     "unnamed": unnamed,
     "merged": merged,
@@ -109,4 +159,6 @@ PHRASINGS: dict[str, Callable[[Sequence[Sentence], Case], list[Sentence]]] = {
     "dated": dated,
     "terse": terse,
     "spoken": spoken,
+    "noted": noted,
+    "reworded": reworded,
 }

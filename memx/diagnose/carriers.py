@@ -293,11 +293,18 @@ class Ladder:
     # ------------------------------------------------------------------------------------------------------ wording
 
     def _repeats(self, piece: Piece, fact: Fact) -> bool:
-        """True when the turn stands in the fact word for word."""
+        """True when the turn stands in the fact word for word; of a turn of few words, as a statement by itself that no
+        other turn makes."""
         said, told = piece.detail.said.plain, self.lexicon.read(fact.content).plain
         if not said or said not in told:
             return False
-        return said.count(" ") + 1 >= _VERBATIM_WORDS or len(told) - len(said) <= 24
+        if said.count(" ") + 1 >= _VERBATIM_WORDS or len(told) - len(said) <= 24:
+            return True
+        speaker = self.lexicon.read(piece.turn.speaker).plain if piece.turn else ""
+        whole = {said, f"{speaker} {said}"}
+        return self._links.alone(said) and any(
+            self.lexicon.read(part).plain in whole for part in statements(fact.content)
+        )
 
     def _exact(self, piece: Piece, fact: Fact) -> bool:
         said, told = piece.detail.said.plain, self.lexicon.read(fact.content).plain

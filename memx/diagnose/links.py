@@ -23,6 +23,7 @@ _NOT_SUBJECT = 0.7  # factor when a text names the turn's speaker, but after som
 _OTHER_SPEAKER = 0.6  # factor when a text names speakers, and not the turn's
 _WHOLE_TURN = 0.8  # share of a turn's words that make it a part of a longer text
 _AS_GOOD_AS_TURN = 0.9  # score from which a text is a turn, and no sum of several
+_ALL_OF_TEXT = 0.7  # share of a text's words that such a turn has at least
 _LEAST_SCORE = 0.15
 _LEAST_LEAD = -0.25
 # Log-odds that a fact comes from a turn: logistic regression over all pairs of evidence turn and extracted fact.
@@ -103,17 +104,32 @@ class TurnLinks:
             found = self._known[key] = tuple(self._linked(text, session))
         return found
 
+    def alone(self, plain: str) -> bool:
+        """True for the words of exactly one turn."""
+        return len(self._same.get(plain, ())) == 1
+
     def _linked(self, text: str, session: str | None) -> Iterable[Link]:
-        subject = self._subject(text)
-        found = {link.turn_id: link for link in self._link(text, subject, session)}
-        if max((link.score for link in found.values()), default=0.0) >= _AS_GOOD_AS_TURN:
-            return found.values()
-        parts = [part for part in statements(text) if len(self._lexicon.read(part).terms) >= _STATEMENT_TERMS]
-        for part in parts if len(parts) > 1 else ():
-            for link in self._link(part, self._subject(part) or subject, session):
+        """The links of a text, of its lines, and of the statements of each, until a part is a turn."""
+        found: dict[str, Link] = {}
+        parts = [(text, self._subject(text))]
+        while parts:
+            part, subject = parts.pop()
+            links = self._link(part, subject, session)
+            for link in links:
                 if link.turn_id not in found or link.odds > found[link.turn_id].odds:
                     found[link.turn_id] = link
+            if any(link.score >= _AS_GOOD_AS_TURN and self._is_all(part, link.turn_id) for link in links):
+                continue
+            lines = [line for line in part.splitlines() if line.strip()]
+            smaller = lines if len(lines) > 1 else statements(part)
+            telling = [one for one in smaller if len(self._lexicon.read(one).terms) >= _STATEMENT_TERMS]
+            parts += [(one, self._subject(one) or subject) for one in telling] if len(telling) > 1 else []
         return found.values()
+
+    def _is_all(self, text: str, turn_id: str) -> bool:
+        """True for a text that says little beside what the turn says."""
+        told = self._lexicon.weight(self._lexicon.read(text).terms - self._lexicon.speakers)
+        return _ALL_OF_TEXT * told <= self._weights[turn_id]
 
     def _link(self, text: str, subject: str | None, session: str | None) -> list[Link]:
         read = self._lexicon.read(text)

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from memx.model import CAUSES_OF, Cause, DecidedBy, Fact, FactStatus, Stage
-from tests.diagnose.talk import ask, diagnose, rows, verbatim
+from memx.diagnose.contract import History
+from memx.diagnose.diagnoser import Diagnoser
+from memx.model import CAUSES_OF, Cause, DecidedBy, Fact, FactStatus, Snapshot, Stage
+from tests.diagnose.talk import FAIL, answered, ask, case, diagnose, rows, verbatim
 
 DOGS = ask("What are the names of Tomas's dogs?", "Pixel and Moss", "a4")
 REHEARSAL = ask("When does Ines's choir rehearse?", "Monday at 8 pm", "b4", metadata={"stale_evidence": ["a3"]})
@@ -286,3 +288,24 @@ def test_an_update_in_the_same_unit_of_time_is_another_date() -> None:
     note = Fact("n1", "Tomas adopted two greyhounds three weeks ago, Pixel and Moss, and they sleep all day.")
     facts["a4"] = replace(facts["a4"], status=FactStatus.SUPERSEDED)
     assert diagnose(asked, [*facts.values(), note], rows(note), answer="Three weeks ago").stage is Stage.MUTATION
+
+
+def test_a_turn_of_few_words_in_a_long_note() -> None:
+    asked = ask("When did the piano arrive?", "on Friday", "a3")
+    talk = case(asked)
+    first = talk.sessions[0]
+    turns = tuple(replace(turn, content="Yes, on Friday!") if turn.turn_id == "a3" else turn for turn in first.turns)
+    talk = replace(talk, sessions=(replace(first, turns=turns), *talk.sessions[1:]))
+    note = Fact("n1", "\n".join(f"{turn.speaker}: {turn.content}" for turn in turns))
+    lacking = replace(note, content=note.content.replace("Ines: Yes, on Friday!", "Ines: It did."))
+    for fact, stage in ((note, Stage.NONE), (lacking, Stage.EXTRACTION)):
+        told = History(talk, Snapshot("talk", ()), Snapshot("talk", (fact,)))
+        assert Diagnoser(told).diagnose(asked, rows(fact), 3, answered("no idea"), FAIL).stage is stage
+
+
+def test_a_note_of_many_turns_that_lost_what_one_of_them_said() -> None:
+    facts = verbatim(provenance=False)
+    text = "\n".join(facts[turn].content for turn in ("a1", "a2", "a3", "a4", "a5"))
+    note = Fact("n1", text.replace("Pixel and Moss", "one of those"))
+    found = diagnose(DOGS, [note], rows(note), answer="Rex")
+    assert (found.cause, found.evidence[0].note[:2]) == (Cause.DISTORTED, "n1")
