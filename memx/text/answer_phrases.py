@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-from memx.text.answer_values import Match, wrong_date, wrong_frequency, wrong_number
+from memx.text.answer_values import Match, changed_number, wrong_date, wrong_frequency, wrong_number
 from memx.text.contrast import rival_word
 from memx.text.coverage import Coverage, alike, content, cover, denies, stems_of
 from memx.text.lists import item_spans, items
 from memx.text.names import names_in
 from memx.text.numbers import numbers_in
 from memx.text.polarity import Stance, stance
-from memx.text.sentences import sentence_at
+from memx.text.sentences import sentence_at, sentence_spans
 from memx.text.words import words
 
 # Shares of a gold answer that must be said; each lies beside its fraction, so that a tie is no matter of rounding.
@@ -33,6 +33,7 @@ _VAGUE = re.compile(
 )
 _ORDER = re.compile(r"\b(?:in\s+what|what\s+is\s+the|in\s+which|the)\s+order\b|\bchronological", re.IGNORECASE)
 _OR = re.compile(r"\bor\b")
+_REPEATED = 12  # words of weight from which an answer that has as good as all of them repeats the gold answer
 _SHORT = 20  # content words up to which an answer is one statement
 _NEAR = 25  # characters between "or" and a word that it sets beside another
 
@@ -47,6 +48,8 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
     needed = _needed(best, head)
     if len(content(answer)) > _TALK:
         needed = max(needed, _OF_TALK)
+        if best.share >= needed and not best.listed:  # the items of a list may stand far apart
+            answer, best = _passage(question, gold, answer)
     missing = ", ".join(best.missing[:4])
     if best.share < needed and not _is_part(best, needed, question, head, answer):
         return Match(False, f"the answer lacks {missing or gold}", sure=best.share < needed / 2, reworded=True)
@@ -56,6 +59,8 @@ def match_phrase(question: str, gold: str, answer: str) -> Match:
         return Match(False, f"the answer names a kind, not what is of it: {missing}")
     region = answer[slice(*_region(answer, best))]
     wrong = wrong_number(head, answer) or wrong_frequency(head, answer) or wrong_date(head, region)
+    if not wrong and best.share >= _WHOLE and best.weighty > _REPEATED:
+        wrong = changed_number(gold, answer)
     if wrong:
         return Match(False, wrong)
     instead = "" if best.share >= _NAMES else rival_word(question, head, answer)
@@ -101,6 +106,15 @@ def _best(question: str, gold: str, answer: str) -> Coverage:
     if head != gold and best.weighty == 0:
         best = max(best, cover(question, gold, answer), key=lambda found: found.share)
     return best
+
+
+def _passage(question: str, gold: str, talk: str) -> tuple[str, Coverage]:
+    """The sentences of a talk in a row, many more than the gold answer has, that say most of it, and what they say."""
+    spans = sentence_spans(talk)
+    size = 4 * len(sentence_spans(gold)) + 8
+    starts = range(0, max(len(spans) - size // 2, 1), size // 2)
+    passages = (talk[spans[first][0] : spans[min(first + size, len(spans)) - 1][1]] for first in starts)
+    return max(((one, _best(question, gold, one)) for one in passages), key=lambda found: found[1].share)
 
 
 def _region(answer: str, best: Coverage) -> tuple[int, int]:
@@ -192,11 +206,14 @@ def goes_on_or(question: str, gold: str, answer: str) -> bool:
     if not 2 <= len(content(gold)) >= (len(content(answer)) - _SHORT) / 2:  # of a single word see _left_open
         return False
     known = (*content(gold), *content(question))
+    wanted = words(gold)
     for said in _OR.finditer(answer):
-        whole = cover(question, gold, answer[: said.start()])
-        between = answer[max((end for _, end in whole.spans), default=0) : said.start()]
-        if whole.share < _WHOLE or content(between) or len(between) > _NEAR:
-            continue
+        before = answer[: said.start()]
+        if words(before) != wanted:
+            whole = cover(question, gold, before)
+            between = before[max((end for _, end in whole.spans), default=0) :]
+            if whole.share < _WHOLE or content(between) or len(between) > _NEAR:
+                continue
         told = content(answer[said.end() :])
         if told and 2 * sum(any(alike(token, mine) for mine in known) for token in told) < len(told):
             return True

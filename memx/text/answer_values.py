@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
+from difflib import SequenceMatcher
 
 from memx.text.dates import DateRelation, DateValue, dates_in
 from memx.text.frequency import frequencies_in
@@ -33,6 +34,7 @@ _RANGE = re.compile(
 )
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![\w.])([A-Za-z]+|(?=\d+\.\d+\.\d))(\d+(?:\.\d+)*)(?![\w])")
+_SPOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|\w+")
 _TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common
 
 
@@ -101,6 +103,19 @@ def wrong_number(gold: str, answer: str) -> str:
             return f"the answer counts {same_number[0].text} {same_number[0].unit}, not {wanted.text} {wanted.unit}"
         if not same_things and _counts_one(answer, wanted):
             return f"the answer counts one, not {wanted.text} {wanted.unit}"
+    return ""
+
+
+def changed_number(gold: str, answer: str) -> str:
+    """Which number an answer that repeats a gold answer word by word has in the place of another; empty for none."""
+    if not any(map(str.isdigit, gold)):
+        return ""
+    own, told = (_SPOKEN.findall(text.lower()) for text in (gold, answer))
+    for step, low, high, start, end in SequenceMatcher(None, own, told, autojunk=False).get_opcodes():
+        if step == "replace" and high - low == end - start == 1:
+            wanted, given = own[low], told[start]
+            if any(map(str.isdigit, wanted)) and any(map(str.isdigit, given)):
+                return f"the answer says {given}, not {wanted}"
     return ""
 
 

@@ -67,7 +67,9 @@ _REFUSAL = re.compile(
   | (?:^|\b(?:i|we|you)\s+)(?:(?:do|did|can|could)(?:\s+not|n['’]t)|can(?:not|['’]t)|not)\s+(?:\w+ly\s+)?
         (?:know|recall|remember|find|tell|say|see)\b
   | (?:^\W*|\b(?:i|we)\s+have\s+)no\s+(?:idea|clue)\b
-  | \b(?:unknown|unanswerable|unspecified|unclear|undisclosed|n/a|not\s+applicable)\b
+    # "it is unknown why", but not "an unknown man"
+  | \bunknown\b(?!\s+(?!(?:whether|if|how|why|wh\w+|to|from|based|at|in|since|as|because|and|but|or)\b)\w)
+  | \b(?:unanswerable|unspecified|unclear|undisclosed|n/a|not\s+applicable)\b
     # "you mentioned a hobby, but not his job"
   | \b(?:mention|discuss|talk|told|tell|shar|provid|record)\w*\b[^.!?]*,?\s(?:but|though)\s+(?:not|never)\b
   | \bunable\s+to\s+(?:answer|determine|find|say|tell|provide|recall|confirm|identify)\b

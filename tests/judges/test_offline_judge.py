@@ -151,6 +151,33 @@ def test_of_a_long_text_only_what_speaks_of_the_question_counts() -> None:
     assert judged("violin", told, "Which instrument does Iva practise?").outcome is Outcome.PASS
 
 
+REPORT = (
+    "You asked how to store the harvest of 14 beds, then compared cellars, crates and sand, and chose dry sand in"
+    " wooden crates because the shed keeps frost away until January, when the 6 crates nearest the door go first."
+)
+
+
+def test_a_long_gold_answer_repeated_with_another_number_or_with_an_or_fails() -> None:
+    assert judged(REPORT, REPORT).outcome is Outcome.PASS
+    changed = judged(REPORT, REPORT.replace("6 crates", "9 crates"))
+    assert (changed.outcome, changed.why) == (Outcome.FAIL, "the answer says 9, not 6")
+    either = judged(REPORT, f"{REPORT.rstrip('.')} or a metal cupboard")
+    assert (either.outcome, "leaves open" in either.why) == (Outcome.FAIL, True)
+
+
+def test_the_words_of_a_statement_stand_close_together_in_a_talk() -> None:
+    gold = (
+        "Carrots stay fresh in dry sand, onions hang in old stockings near the stove, apples lie wrapped in newspaper"
+    )
+    first, second, third = (f"{part.strip().capitalize()}." for part in gold.split(","))
+    things = ["boat", "lamp", "drum", "flute", "kite", "ladder", "mirror", "needle", "organ", "paddle", "quilt", "rope"]
+    filler = " ".join(f"Then Iva told of her {thing} and the neighbour's {thing} machine." for thing in things)
+    together = f"{filler} {filler} {first} {second} {third} {filler} {filler}"
+    assert judged(gold, together).outcome is Outcome.PASS
+    scattered = f"{first} {filler} {filler} {second} {filler} {filler} {third}"
+    assert judged(gold, scattered).outcome is Outcome.FAIL
+
+
 def test_an_abstention_question_is_passed_by_a_refusal_alone() -> None:
     trap = {"abstention": True, "metadata": {"trap": "a red kayak"}}
     asked = "What did Boris rent at the lake?"

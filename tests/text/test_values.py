@@ -120,6 +120,8 @@ def test_a_refusal_is_known(text: str) -> None:
         "She does not know how to swim",
         "Not mentioned, but she visited Italy",
         "He never went there",
+        "She did not give up",
+        "Using a law to find unknown angles",
     ],
 )
 def test_an_answer_is_no_refusal(text: str) -> None:
