@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ def command(file: Path, dataset: str, directory: Path, **given: Any) -> int:
     Each is written back on stdout, in order, with "verdict", "decider" and "why" added. The question may be empty; a
     category of "abstention" or "adversarial", or "abstention": true, is passed by a refusal only.
     """
+    from memx.cli.interrupts import repeatable
     from memx.cli.progress import say_notice
     from memx.engine.judges.lines import judge_line, read_lines
     from memx.engine.roles import build_judge, build_models
@@ -38,16 +38,14 @@ def command(file: Path, dataset: str, directory: Path, **given: Any) -> int:
     stop = threading.Event()
     models = build_models(settings, directory, stop, say_notice)
     judge = build_judge(settings, models, dataset)
-    judge.preflight()
     counts: dict[str, int] = {}
     failed = 0
-    try:
+    with repeatable():
+        judge.preflight()
         judged = side_by_side(lambda line: judge_line(judge, line), lines, settings.model_concurrency, stop)
         for line, verdict in zip(lines, judged, strict=True):
             counts[verdict.outcome] = counts.get(verdict.outcome, 0) + 1
             failed += verdict.failed
-            sys.stdout.write(json.dumps({**line.record, **verdict.record}, ensure_ascii=False) + "\n")
-    finally:
-        sys.stdout.flush()
+            print(json.dumps({**line.record, **verdict.record}, ensure_ascii=False), flush=True)
     say(f"memx: {len(lines)} judged by {judge.name}: " + "  ".join(f"{n} {counts[n]}" for n in Outcome if n in counts))
     return 3 if failed else 0
