@@ -116,7 +116,10 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
             say(f"  {error.hint}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        # Whoever presses twice gets the line all the same, not a traceback through it.
+        listening = signal.signal(signal.SIGINT, signal.SIG_IGN)
         say("memx: interrupted")
+        signal.signal(signal.SIGINT, listening)
         return 130
     except BrokenPipeError:
         # The reader of our output went away (| head); Python would complain once more when it flushes stdout.

@@ -47,10 +47,12 @@ class Notice:
     """A line worth showing: what is waited for, a finding about the store.
 
     ``once``: of all notices with the same mark only the first is worth a line; empty for the text itself.
+    ``passing``: it tells of a wait that ends by itself, which those who want to see problems only need not know.
     """
 
     text: str
     once: str = ""
+    passing: bool = False
 
 
 Event = RunStarted | SessionIngested | QuestionFinished | CaseFailed | Notice

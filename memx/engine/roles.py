@@ -25,7 +25,7 @@ def build_models(settings: RunSettings, directory: Path, stop: threading.Event, 
         ),
         cache=StoredReplies(directory),
         stop=stop,
-        on_wait=lambda wait: listener(Notice(str(wait))),
+        on_wait=lambda wait: listener(Notice(str(wait), passing=True)),
     )
 
 
