@@ -18,7 +18,7 @@ from tests.tui.fuzz import FuzzedApp, fuzz
 #: Keys that lead to a screen on which an action of the group works.
 WAY = {
     "work": [], "watch": [],
-    "all": ["enter"], "list": ["enter"], "page": ["enter", "enter"], "questions": ["enter"],
+    "all": ["enter"], "list": ["enter"], "page": ["enter", "enter"], "questions": ["enter"], "filters": ["enter"],
     "triage": ["enter", "enter"], "runs": [], "compare": ["space", "space", "c"], "question": ["enter", "enter"],
 }  # fmt: skip
 
@@ -48,8 +48,9 @@ def test_every_group_of_keys_is_pressed() -> None:
 def test_every_action_has_its_own_id_and_every_key_one_action_per_place() -> None:
     assert len({action.id for action in ACTIONS}) == len(ACTIONS)
     for groups in (
-        ("all", "list", "questions", "triage"), ("all", "list", "runs"), ("all", "page", "question", "triage"),
-        ("all", "list", "compare"), ("all", "list", "runs", "work"), ("all", "page", "watch", "work"),
+        ("all", "list", "questions", "triage", "filters"),
+        ("all", "list", "runs"), ("all", "page", "question", "triage"),
+        ("all", "list", "compare", "filters"), ("all", "list", "runs", "work"), ("all", "page", "watch", "work"),
     ):  # fmt: skip
         # A pane's keys come before those of its screen; within a pane or a screen each key means one thing.
         for part in (groups[:1] + groups[2:], groups[1:2]):

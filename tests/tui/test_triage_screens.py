@@ -110,6 +110,10 @@ async def test_filters_are_kept_by_name_and_taken_again(own_dir: Path, app_on: A
         await press(pilot, "F", "1")
         assert "/ stage:retrieval" in shown(pilot)
         assert "5 of 24 shown" in shown(pilot)
+        await press(pilot, "escape", "escape", "space", "space", "c", "F", "1")
+        assert isinstance(app.screen, CompareScreen)
+        assert app.screen.filter_now() == "stage:retrieval"
+        assert "/ stage:retrieval" in shown(pilot)
 
 
 async def test_exports_are_the_bytes_of_memx_export(own_dir: Path, app_on: AppOn) -> None:

@@ -14,7 +14,7 @@ from memx.errors import MemxError, UsageError
 from memx.tui.actions import bindings
 from memx.tui.document import Line, plain, shortened
 from memx.tui.listing import Listing
-from memx.tui.screens.base import BaseScreen
+from memx.tui.saved import SavedFilters
 from memx.tui.widgets.bars import Bar, Piece
 from memx.tui.widgets.filterline import FilterLine
 from memx.tui.widgets.page import Page
@@ -51,11 +51,11 @@ class PairRows:
         }
 
 
-class CompareScreen(BaseScreen):
+class CompareScreen(SavedFilters):
     """Compare run B with run A."""
 
     title_words = "Compare"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("compare")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("compare", "filters")]
 
     def __init__(self, a: RunRow, b: RunRow) -> None:
         super().__init__(classes="compare")
@@ -183,11 +183,17 @@ class CompareScreen(BaseScreen):
         self._filter = message.text
         self.data_changed()
 
+    def filter_now(self) -> str:
+        return self._filter
+
+    def use_filter(self, text: str) -> None:
+        self.query_one("#filter", FilterLine).set(text)
+        self._filter = text
+        self.data_changed()
+
     def action_back(self) -> None:
         if self._filter:
-            self.query_one("#filter", FilterLine).set("")
-            self._filter = ""
-            self.data_changed()
+            self.use_filter("")
         else:
             super().action_back()
 

@@ -19,14 +19,14 @@ from memx.tui.actions import bindings
 from memx.tui.document import Line, plain
 from memx.tui.listing import ORDERS, Listing
 from memx.tui.question_rows import COLUMNS, QuestionRows, preview
-from memx.tui.screens.pick import Choice, PickScreen, PromptScreen
+from memx.tui.saved import SavedFilters
 from memx.tui.triage import TriageScreen, progress_words
 from memx.tui.widgets.filterline import FilterLine
 from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Rows
 
 
-class QuestionsScreen(TriageScreen):
+class QuestionsScreen(TriageScreen, SavedFilters):
     """Choose a question.
 
     Args:
@@ -36,7 +36,7 @@ class QuestionsScreen(TriageScreen):
     """
 
     title_words = "Questions"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("questions", "triage")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("questions", "triage", "filters")]
 
     def __init__(self, run: RunRow, store: Store, base: Where | None = None, name: str = "questions") -> None:
         super().__init__(classes="questions")
@@ -187,8 +187,10 @@ class QuestionsScreen(TriageScreen):
         else:
             self._shown()
 
+    def filter_now(self) -> str:
+        return self.listing.filter
+
     def use_filter(self, text: str) -> None:
-        """Put a filter into the line and apply it."""
         self.query_one("#filter", FilterLine).set(text)
         self.search(text, self.listing.order)
 
@@ -208,28 +210,6 @@ class QuestionsScreen(TriageScreen):
         causes = list(facets)
         place = causes.index(now) + 1 if now in causes else 0
         self.use_filter(f"cause={causes[place]} {rest}".strip() if place < len(causes) else rest)
-
-    def action_saved(self) -> None:
-        saved = self.attempt(self.debug_app.marks.saved_filters) or {}
-        shown = list(saved.items())[:9]
-        choices = [Choice(str(n), f"{name}: {text}", text) for n, (name, text) in enumerate(shown, start=1)]
-        if self.listing.filter:
-            choices.append(Choice("k", f"keep the filter in the line: {self.listing.filter}", ""))
-        if not choices:
-            self.notify("no filter is kept yet; type one, then F keeps it", timeout=3)
-            return
-
-        def chosen(text: str | None) -> None:
-            if text:
-                self.use_filter(text)
-            elif text is not None:
-                self.app.push_screen(PromptScreen("name of the filter (an old name is replaced)"), self._keep_filter)
-
-        self.app.push_screen(PickScreen("saved filters", choices), chosen)
-
-    def _keep_filter(self, name: str | None) -> None:
-        if name is not None:
-            self.attempt(self.debug_app.marks.save_filter, name, self.listing.filter)
 
     def action_zoom(self) -> None:
         self._zoomed = not self._zoomed
