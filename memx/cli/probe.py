@@ -76,7 +76,7 @@ def run_and_print(
         ask: say the price and wait for a yes before models are paid, where there is a terminal to ask at.
     """
     from memx.cli.interrupts import repeatable
-    from memx.cli.progress import say_notice
+    from memx.cli.progress import CountProgress, say_notice
     from memx.cli.table import table
     from memx.diagnose.probes import summarize
     from memx.engine.estimate import probe_estimate
@@ -100,13 +100,16 @@ def run_and_print(
     models = build_models(settings, directory, stop, say_notice)
     judge, answerer = build_judge(settings, models, dataset), build_run_answerer(settings, models, dataset)
     second = build_judge(replace(settings, judge_model=other_judge), models, dataset) if other_judge else None
-    with repeatable():
+    with CountProgress("probing", len(plans)) as progress, repeatable():
         judge.preflight()
         answerer.preflight()
         probed = side_by_side(
             lambda plan: run_probes(plan, answerer, judge, second), plans, settings.model_concurrency, stop
         )
-        results = [result for group in probed for result in group]
+        results = []
+        for group in probed:
+            results += group
+            progress.advance()
     rows = [[question_id, kind] for question_id, kind in first_flips(results)]
     click.echo(table(["question", "first change that turns it to PASS"], rows))
     click.echo("\n" + "\n".join(summarize(results).lines()))

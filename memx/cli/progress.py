@@ -87,17 +87,7 @@ class RunProgress(AbstractContextManager["RunProgress"]):
         self._done, self._total = event.done, event.total
         if not self._live:
             return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=None),
-            TextColumn("{task.fields[numbers]}", markup=False),
-            TimeElapsedColumn(),
-            console=Console(stderr=True, highlight=False, markup=False),
-            transient=True,
-        )
+        self._bar = _bar()
         self._task = self._bar.add_task("starting", total=self._total, completed=self._done, numbers="")
         self._bar.start()
 
@@ -128,14 +118,7 @@ class RunProgress(AbstractContextManager["RunProgress"]):
         return safe_line(f"ingesting {case} {of}{more}", 34)
 
     def _numbers(self) -> str:
-        of = f"/{self._total}" if self._total is not None else ""
-        parts = [f"{self._done}{of}"]
-        elapsed = time.monotonic() - self._started
-        if self._asked and elapsed > 0.5:
-            rate = self._asked / elapsed
-            parts.append(f"{rate:.1f} q/s")
-            if self._total is not None:
-                parts.append(f"{_clock((self._total - self._done) / rate)} left")
+        parts = _pace(self._done, self._total, self._asked, time.monotonic() - self._started)
         parts += [f"{outcome} {self._counts[outcome]}" for outcome in Outcome if self._counts[outcome]]
         return "  ".join(parts)
 
@@ -148,6 +131,72 @@ class RunProgress(AbstractContextManager["RunProgress"]):
             self._bar.console.print(Text(f"memx: {safe(text)}"))
         else:
             say(f"memx: {text}")
+
+
+class CountProgress(AbstractContextManager["CountProgress"]):
+    """Draws how many of a known number of things are done, how fast that goes and what time is left.
+
+    Args:
+        doing: what is done, in a word.
+        total: how many there are.
+    """
+
+    def __init__(self, doing: str, total: int) -> None:
+        self._doing = doing
+        self._total = total
+        self._done = 0
+        self._started = self._last_line = time.monotonic()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> CountProgress:
+        if sys.stderr.isatty():
+            self._bar = _bar()
+            self._task = self._bar.add_task(self._doing, total=self._total, numbers=f"0/{self._total}")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def advance(self) -> None:
+        """One more is done. Call it from one thread."""
+        self._done += 1
+        numbers = "  ".join(_pace(self._done, self._total, self._done, time.monotonic() - self._started))
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=self._done, numbers=numbers)
+        elif time.monotonic() - self._last_line >= _EVERY_S or self._done == self._total:
+            self._last_line = time.monotonic()
+            say(f"memx: {self._doing}  {numbers}")
+
+
+def _bar() -> Progress:
+    """A bar on stderr that goes when it is done; each task has a field ``numbers``."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    return Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=None),
+        TextColumn("{task.fields[numbers]}", markup=False),
+        TimeElapsedColumn(),
+        console=Console(stderr=True, highlight=False, markup=False),
+        transient=True,
+    )
+
+
+def _pace(done: int, total: int | None, asked: int, elapsed: float) -> list[str]:
+    """How far, how fast and what time is left; ``asked`` of the ``done`` were done in ``elapsed`` seconds."""
+    parts = [f"{done}/{total}" if total is not None else str(done)]
+    if asked and elapsed > 0.5:
+        rate = asked / elapsed
+        parts.append(f"{rate:.1f} q/s")
+        if total is not None:
+            parts.append(f"{_clock((total - done) / rate)} left")
+    return parts
 
 
 def _clock(seconds: float) -> str:

@@ -195,6 +195,7 @@ async def test_a_probe_says_its_price_and_shows_what_it_found(own_dir: Path, app
         assert "memx probe 20260301-090000-bbbb --yes --question conv-1:q00" in shown(pilot)
         await press(pilot, "y")
         assert await ended(pilot, app) == 0
+        assert "memx: probing  1/1" in shown(pilot)
         assert "first change that turns it to PASS" in shown(pilot)
 
 
