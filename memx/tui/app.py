@@ -17,7 +17,8 @@ from textual.screen import Screen
 
 from memx.engine.store.marks import Mark, Marks, Triage
 from memx.engine.store.reader import RunRow, Store, Where
-from memx.errors import MemxError, StoreError
+from memx.engine.store.schema import FILE_NAME, open_for_writing
+from memx.errors import MemxError
 from memx.tui.config import Config, read_config
 from memx.tui.jobs import QUIET_CODES, Job, Pace
 from memx.tui.screens.base import BaseScreen
@@ -293,8 +294,12 @@ def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> in
         question_id: open this question at once, in ``run_id`` or the newest run that has it.
 
     Raises:
-        MemxError: there is no store, run or question to show.
+        MemxError: there is no such run or question, or the store cannot be opened or made.
     """
+    if question_id is None and run_id is None and not (store_dir / FILE_NAME).exists():
+        # An empty store, so that the first run can be started from inside.
+        with closing(open_for_writing(store_dir).conn):
+            pass
     # Nothing that start-up makes is garbage.
     gc.disable()
     with closing(Store(store_dir)) as store, closing(Store(store_dir)) as search_store:
@@ -303,8 +308,6 @@ def debug(store_dir: Path, *, run_id: str | None, question_id: str | None) -> in
             opened = store.find_question(question_id, run_id)
         elif run_id is not None:
             opened = (store.run(run_id), None)
-        if not store.runs():
-            raise StoreError(f"{store_dir}: no run is stored here", "Start one with: memx run")
         app = DebugApp(store, search_store, opened, read_config())
         code = app.run()
         if app._exception is not None:

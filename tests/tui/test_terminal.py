@@ -126,6 +126,18 @@ def test_stopped_by_ctrl_z_and_brought_back(store_dir: Path) -> None:
     terminal.close()
 
 
+def test_without_a_stored_run_the_first_can_be_started_from_inside(tmp_path: Path) -> None:
+    directory = tmp_path / "none"
+    terminal = Terminal("--dir", str(directory))
+    terminal.read_until(lambda: b"n starts one" in terminal.seen)
+    os.write(terminal.master, b"n")
+    terminal.read_until(lambda: b"retrieval mode" in terminal.seen)
+    os.write(terminal.master, b"\x1b")
+    os.write(terminal.master, b"\x03")
+    assert terminal.end() == 0
+    terminal.close()
+
+
 def test_an_unknown_question_is_said_before_anything_is_drawn(store_dir: Path) -> None:
     terminal = Terminal("conv-1:q99x", "--dir", str(store_dir))
     assert terminal.end() == 2
