@@ -8,6 +8,7 @@ asked for anything that could tell it.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import shlex
 import signal
@@ -31,6 +32,16 @@ _HEADERS = {
     "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self' data:",
     "Cache-Control": "no-store",
 }
+#: What the template loads from another host.
+_FOREIGN_STYLE = re.compile(r"<link\b[^>]*\bhref=\"https?://(?!127\.0\.0\.1|localhost)[^>]*fonts[^>]*>")
+#: Keys go to the terminal as soon as it is drawn, without a click; no icon is asked for outside the token's path.
+_HEAD = """<link rel="icon" href="data:,">
+<script>
+  addEventListener("DOMContentLoaded", () => new MutationObserver(
+    () => document.querySelector(".xterm-helper-textarea")?.focus()
+  ).observe(document.body, {attributes: true, attributeFilter: ["class"]}));
+</script>
+"""
 #: Seconds that open pages are given at the end.
 _PATIENCE_S = 2.0
 
@@ -44,7 +55,9 @@ class _Served(Server):  # type: ignore[misc]
     async def handle_index(self, request: web.Request) -> Any:
         # The address that the browser knows: a tunnel may have another port.
         self.public_url = f"http://{request.host}"
-        return await super().handle_index(request)
+        page = await super().handle_index(request)
+        page.text = _FOREIGN_STYLE.sub("", page.text).replace("</head>", f"{_HEAD}</head>", 1)
+        return page
 
 
 async def _application(command: str, token: str) -> web.Application:

@@ -77,6 +77,8 @@ async def test_the_app_is_served_to_whoever_has_the_token(
     status, page = asked(address)
     assert status == 200
     assert f"{address.replace('http', 'ws')}ws" in page
+    assert all(host == root for host in re.findall(r'(?:href|src)="(https?://[^/]+/)', page))
+    assert ".xterm-helper-textarea" in page
     assert asked(f"{address}static/js/textual.js")[0] == 200
     async with aiohttp.ClientSession() as session, session.ws_connect(f"{address}ws?width=100&height=30") as socket:
         seen = b""
