@@ -12,14 +12,15 @@ from memx.tui.listing import Listing
 from memx.tui.pages.verdict import OUTCOME_ROLE, labelled
 from memx.tui.widgets.rows import Cells, Column
 
+#: The stage follows from the cause, so it is the first to make room for the question.
 COLUMNS = (
     Column("", 1),
     Column("mark", 5, from_width=58),
     Column("verdict", 8),
-    Column("stage", 10, from_width=76),
+    Column("stage", 10, from_width=100),
     Column("cause", 16),
     Column("rank", 4, right=True),
-    Column("category", 9, from_width=70),
+    Column("category", 10, from_width=70),
     Column("question", 0),
 )
 #: Characters of a text that the preview shows.

@@ -120,7 +120,8 @@ class QuestionsScreen(TriageScreen, SavedFilters):
         room = self.size.width - len(f" memx > {listing.run.run_id} > {listing.name}  ")
         while len(words) > 1 and len("   ".join(words)) > room:
             del words[0]
-        self.crumb([listing.run.run_id, listing.name], "   ".join(words))
+        told = "   ".join(words)
+        self.crumb([listing.run.run_id, listing.name], told if len(told) <= room else told.removesuffix(" shown"))
 
     def on_resize(self) -> None:
         super().on_resize()
