@@ -9,12 +9,12 @@ from textual.binding import BindingType
 
 from memx.engine.store import filters
 from memx.engine.store.pairs import PairRow, difference, pair_rows
-from memx.engine.store.reader import FACETS, RunRow, Where
+from memx.engine.store.reader import RunRow, Where
 from memx.errors import MemxError, UsageError
 from memx.tui.actions import bindings
 from memx.tui.document import Line, plain, shortened
+from memx.tui.filtering import Filtering
 from memx.tui.listing import Listing
-from memx.tui.saved import SavedFilters
 from memx.tui.widgets.bars import Bar, Piece
 from memx.tui.widgets.filterline import FilterLine
 from memx.tui.widgets.page import Page
@@ -51,7 +51,7 @@ class PairRows:
         }
 
 
-class CompareScreen(SavedFilters):
+class CompareScreen(Filtering):
     """Compare run B with run A."""
 
     title_words = "Compare"
@@ -69,7 +69,7 @@ class CompareScreen(SavedFilters):
     def body(self) -> ComposeResult:
         yield Page(id="fourway", can_focus=False)
         yield Bar(id="groups")
-        yield FilterLine(self._values, id="filter")
+        yield FilterLine(self.values, id="filter")
         yield Rows(_COLUMNS, empty="Reading both runs ...", id="table")
         yield Page(id="about", can_focus=False)
 
@@ -78,13 +78,6 @@ class CompareScreen(SavedFilters):
         self.query_one("#table", Rows).show(self.rows)
         self.give_focus(self.query_one("#table"))
         self.data_changed()
-
-    def _values(self, column: str) -> list[str]:
-        """The values in use of a column, for completion."""
-        # Of texts there is nothing to choose from.
-        if column not in FACETS:
-            return []
-        return list(self.attempt(self.debug_app.store.facets, self.b.run_id, column) or ())
 
     def data_changed(self) -> None:
         text = self._filter
@@ -182,6 +175,9 @@ class CompareScreen(SavedFilters):
         line.complain("")
         self._filter = message.text
         self.data_changed()
+
+    def filtered_run(self) -> RunRow:
+        return self.b
 
     def filter_now(self) -> str:
         return self._filter

@@ -12,21 +12,21 @@ from textual.worker import get_current_worker
 
 from memx.engine.store import filters
 from memx.engine.store.marks import Triage
-from memx.engine.store.reader import FACETS, QuestionRow, RunRow, Store, Where
+from memx.engine.store.reader import QuestionRow, RunRow, Store, Where
 from memx.errors import MemxError, UsageError
 from memx.model import Cause
 from memx.tui.actions import bindings
 from memx.tui.document import Line, plain
+from memx.tui.filtering import Filtering
 from memx.tui.listing import ORDERS, Listing
 from memx.tui.question_rows import COLUMNS, QuestionRows, preview
-from memx.tui.saved import SavedFilters
 from memx.tui.triage import TriageScreen, progress_words
 from memx.tui.widgets.filterline import FilterLine
 from memx.tui.widgets.page import Page
 from memx.tui.widgets.rows import Rows
 
 
-class QuestionsScreen(TriageScreen, SavedFilters):
+class QuestionsScreen(TriageScreen, Filtering):
     """Choose a question.
 
     Args:
@@ -47,7 +47,7 @@ class QuestionsScreen(TriageScreen, SavedFilters):
         self._previewed: tuple[QuestionRow | None, Triage] = (None, Triage())
 
     def body(self) -> ComposeResult:
-        yield FilterLine(self._values, id="filter")
+        yield FilterLine(self.values, id="filter")
         with Container(id="split"):
             yield Rows(COLUMNS, id="table")
             yield Page(id="preview", can_focus=False)
@@ -80,13 +80,6 @@ class QuestionsScreen(TriageScreen, SavedFilters):
         self.selected &= set(self.listing.keys)
         return (self.listing.index_of(here.question_id) if here else None) or 0
 
-    def _values(self, column: str) -> list[str]:
-        """The values in use of a column, for completion."""
-        # Of texts there is nothing to choose from.
-        if column not in FACETS:
-            return []
-        return list(self.attempt(self.debug_app.store.facets, self.listing.run.run_id, column) or ())
-
     def _shown(self, cursor: int = 0) -> None:
         """Draw what the listing holds now."""
         listing = self.listing
@@ -111,17 +104,18 @@ class QuestionsScreen(TriageScreen, SavedFilters):
         listing = self.listing
         words = [
             self._progress,
-            f"{len(self.selected):,} selected" if self.selected else "",
             listing.order_name,
+            f"{len(self.selected):,} selected" if self.selected else "",
             f"{len(listing):,} of {listing.total:,} shown",
         ]
-        # The count matters most; what has no room beside the way here is left out, from the left.
+        # What matters more stands further to the right; what has no room beside the way here goes from the left.
         words = [word for word in words if word]
         room = self.size.width - len(f" memx > {listing.run.run_id} > {listing.name}  ")
         while len(words) > 1 and len("   ".join(words)) > room:
             del words[0]
-        told = "   ".join(words)
-        self.crumb([listing.run.run_id, listing.name], told if len(told) <= room else told.removesuffix(" shown"))
+        if len(words[0]) > room:
+            words = [words[0].removesuffix(" shown")]
+        self.crumb([listing.run.run_id, listing.name], "   ".join(words))
 
     def on_resize(self) -> None:
         super().on_resize()
@@ -187,6 +181,9 @@ class QuestionsScreen(TriageScreen, SavedFilters):
             self.table.cursor = 0
         else:
             self._shown()
+
+    def filtered_run(self) -> RunRow:
+        return self.listing.run
 
     def filter_now(self) -> str:
         return self.listing.filter

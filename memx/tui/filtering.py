@@ -1,7 +1,8 @@
-"""Filters that are kept by name, for every screen that has a filter."""
+"""What screens with a filter share: values for completion, and filters that are kept by name."""
 
 from __future__ import annotations
 
+from memx.engine.store.reader import FACETS, RunRow
 from memx.tui.screens.base import BaseScreen
 from memx.tui.screens.pick import Choice, PickScreen, PromptScreen
 
@@ -9,8 +10,19 @@ from memx.tui.screens.pick import Choice, PickScreen, PromptScreen
 _MOST = 9
 
 
-class SavedFilters(BaseScreen):
+class Filtering(BaseScreen):
     """A screen with a filter that can be kept and taken again."""
+
+    def filtered_run(self) -> RunRow:
+        """The run whose questions are filtered."""
+        raise NotImplementedError
+
+    def values(self, column: str) -> list[str]:
+        """The values in use of a column, for completion."""
+        # Of texts there is nothing to choose from.
+        if column not in FACETS:
+            return []
+        return list(self.attempt(self.debug_app.store.facets, self.filtered_run().run_id, column) or ())
 
     def filter_now(self) -> str:
         """The filter that is applied."""
