@@ -79,7 +79,7 @@ class RunsScreen(Working):
         self._arms_shown = False
 
     def body(self) -> ComposeResult:
-        yield Rows(_COLUMNS, empty="No run is stored here. n starts one; so does: memx run", id="table")
+        yield Rows(_COLUMNS, empty="No run is stored here. n starts one, or outside: memx run", id="table")
         yield Page(id="about", can_focus=False)
 
     def on_mount(self) -> None:
@@ -151,10 +151,8 @@ class RunsScreen(Working):
     def action_summary(self) -> None:
         from memx.tui.screens.summary import SummaryScreen
 
-        run = self.chosen_run()
-        if run is None:
-            self.notify("there is no run here", timeout=3)
-        else:
+        run = self._run()
+        if run is not None:
             self.app.push_screen(SummaryScreen(run))
 
     def action_new(self) -> None:
@@ -163,8 +161,10 @@ class RunsScreen(Working):
         start_run(self, self.chosen_run())
 
     def action_watch(self) -> None:
-        run = self.chosen_run()
-        if run is not None and run.state == "running":
+        run = self._run()
+        if run is None:
+            return
+        if run.state == "running":
             self.debug_app.watch_run(run)
         else:
             self.notify("it is not running; enter opens it, n starts another", timeout=3)
