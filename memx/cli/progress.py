@@ -56,6 +56,8 @@ class RunProgress(AbstractContextManager["RunProgress"]):
             case CaseFailed():
                 self._say(f"{event.case_id}: {event.failure.step} failed: {event.failure.message}")
                 self._say(f"  its {event.questions} unfinished questions are ERROR; the other cases go on")
+            case Notice(passing=True) if self._quiet:
+                pass
             case Notice():
                 # The same trouble comes once a question; it is worth one line.
                 mark = event.once or event.text
