@@ -20,21 +20,31 @@ def command(run: str | None, where: str, limit: int, directory: Path) -> None:
     from memx.diagnose.clusters import clusters
     from memx.diagnose.explain import explain
     from memx.engine.store.filters import parse
+    from memx.engine.store.marks import Marks
     from memx.engine.store.reader import Store
 
     store = Store(directory)
     found = store.run(run)
     traces = list(store.traces(found.run_id, parse(where)))
+    triaged = Marks(store).triaged(found)
     store.close()
     groups = clusters(traces)
     explained = explain(traces)
     click.echo(f"run {found.run_id}: {explained.failed} diagnosed FAILs, {explained.retrieval} of them retrieval\n")
     rows = [
-        [c.mechanism, len(c.question_ids), f"{c.share * 100:.0f} %", f"+{c.worth:.1f}", c.example, c.hypothesis]
+        [
+            c.mechanism,
+            len(c.question_ids),
+            f"{c.share * 100:.0f} %",
+            f"+{c.worth:.1f}",
+            len(triaged.intersection(c.question_ids)),
+            c.example,
+            c.hypothesis,
+        ]
         for c in groups
     ]
     if rows:
-        click.echo(table(["mechanism", "FAILs", "share", "worth", "example", "what it means"], rows))
+        click.echo(table(["mechanism", "FAILs", "share", "worth", "triaged", "example", "what it means"], rows))
         click.echo("worth: points of accuracy, were all of them mended\n")
     if not explained.near:
         click.echo("no near misses")

@@ -135,11 +135,12 @@ def test_the_plain_record_shows_what_was_seen_and_what_matters_below(store: Stor
 
 
 def test_clusters(store: Store, prints: Prints) -> None:
-    rows = ClusterRows(clusters(store.traces(B)))
+    rows = ClusterRows(clusters(store.traces(B)), Marks(store).triaged(store.run(B)))
     printed = prints("explain", B)
     for index, found in enumerate(rows.found):
         cells = rows.cells(index)
-        assert words(f"{found.mechanism} {cells['count'][0]} {cells['of FAILs'][0]} +{found.worth:.1f}") in printed
+        numbers = f"{cells['count'][0]} {cells['of FAILs'][0]} +{found.worth:.1f} {cells['triaged'][0]}"
+        assert words(f"{found.mechanism} {numbers}") in printed
         assert found.example in printed and found.hypothesis in printed
 
 

@@ -169,7 +169,10 @@ async def test_clusters_show_mechanisms_and_open_their_questions(own_dir: Path, 
         count = len(first.question_ids)
         assert f"{count} of {count} shown" in shown(pilot)
         assert str(first.mechanism)[:8] in shown(pilot)
-        await press(pilot, *"/zzz")
+        await press(pilot, "asterisk", "m", "f", "escape", "escape")
+        assert isinstance(app.screen, ClustersScreen)
+        assert app.screen.rows.cells(0)["triaged"][0] == str(count)
+        await press(pilot, "enter", *"/zzz")
         assert f"0 of {count} shown" in shown(pilot)
 
 

@@ -89,6 +89,10 @@ class Marks:
         notes = {row["question_id"]: row["new"] for row in rows if row["kind"] == "note"}
         return {i: Triage(marks.get(i, Mark.OPEN), notes.get(i, "")) for i in marks.keys() | notes.keys()}
 
+    def triaged(self, run: RunRow) -> frozenset[str]:
+        """The questions that someone has decided about."""
+        return frozenset(i for i, triage in self.current(run).items() if triage.mark is not Mark.OPEN)
+
     def changes(
         self, run: RunRow, question_ids: Iterable[str], mark: Mark | None = None, note: str | None = None
     ) -> list[Change]:

@@ -23,15 +23,17 @@ _COLUMNS = (
     Column("count", 6, right=True),
     Column("of FAILs", 9, right=True),
     Column("worth", 9, right=True),
+    Column("triaged", 9, right=True, from_width=70),
     Column("example", 0, from_width=70),
 )
 
 
 class ClusterRows:
-    """Mechanisms as rows."""
+    """Mechanisms as rows; ``triaged`` are the questions that someone has decided about."""
 
-    def __init__(self, found: list[Cluster]) -> None:
+    def __init__(self, found: list[Cluster], triaged: frozenset[str]) -> None:
         self.found = found
+        self._triaged = triaged
 
     def __len__(self) -> int:
         return len(self.found)
@@ -44,6 +46,7 @@ class ClusterRows:
             "count": (f"{len(one.question_ids):,}", "text"),
             "of FAILs": (f"{100 * one.share:.0f} %", "text"),
             "worth": (f"+{one.worth:.1f} pt", "text"),
+            "triaged": (f"{len(self._triaged.intersection(one.question_ids)):,}", "dim"),
             "example": (one.example, "dim"),
         }
 
@@ -57,7 +60,7 @@ class ClustersScreen(BaseScreen):
     def __init__(self, run: RunRow) -> None:
         super().__init__(classes="clusters")
         self.run_row = run
-        self.rows = ClusterRows([])
+        self.rows = ClusterRows([], frozenset())
 
     def body(self) -> ComposeResult:
         yield Rows(_COLUMNS, empty="Reading the traces of the run ...", id="table")
@@ -74,18 +77,21 @@ class ClustersScreen(BaseScreen):
 
     def _read(self) -> None:
         from memx.diagnose.clusters import clusters
+        from memx.engine.store.marks import Marks
 
+        store = self.debug_app.search_store
         try:
-            found = clusters(self.debug_app.search_store.traces(self.run_row.run_id))
+            found = clusters(store.traces(self.run_row.run_id))
+            triaged = Marks(store).triaged(self.run_row)
         except MemxError as error:
             self.app.call_from_thread(self.debug_app.show_error, error)
             return
-        self.app.call_from_thread(self._shown, found)
+        self.app.call_from_thread(self._shown, found, triaged)
 
-    def _shown(self, found: list[Cluster]) -> None:
+    def _shown(self, found: list[Cluster], triaged: frozenset[str]) -> None:
         if not self.whole:
             return
-        self.rows = ClusterRows(found)
+        self.rows = ClusterRows(found, triaged)
         table = self.query_one("#table", Rows)
         table.empty = "This run has no diagnosed FAIL."
         table.show(self.rows, table.cursor)
