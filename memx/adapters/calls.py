@@ -148,6 +148,8 @@ class Calls:
                 return f"Is the server up{f' at {self._where}' if self._where else ''}, and its address right?"
             case Kind.TIMEOUT:
                 return "Whether it was done is not known. Look at the system's log; --ready-timeout bounds each call."
+            case Kind.NOT_FOUND if self._where:
+                return f"Is {self._where} the address of its API, path included?"
             case Kind.UNREADABLE:
                 return (
                     f"Is {self._where or 'the address'} the address of its API, with no proxy or login page before it?"

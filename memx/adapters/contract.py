@@ -72,7 +72,7 @@ class MemoryAdapter(ABC):
 
         It is counted, shown with the run and kept with the case; the same words twice count twice.
         """
-        self.__dict__.setdefault("_notes", []).append(finding)
+        self.__dict__.setdefault("_notes", []).append(str(finding))
 
     def take_notes(self) -> list[str]:
         """The notes since the last call; the harness takes them after every step."""

@@ -93,6 +93,14 @@ def read_failure(error: BaseException) -> Failure:
     )
 
 
+def words_of(error: BaseException) -> str:
+    """What the exception says; nothing where its own ``__str__`` fails."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
+
+
 def is_web_page(text: str) -> bool:
     """True for HTML, which a proxy, a login page or a wrong address answers with."""
     return bool(_WEB_PAGE.search(text[:2000]))
@@ -177,7 +185,7 @@ def _kind_of_status(status: int) -> Kind | None:
 
 
 def _said(chain: list[BaseException]) -> str:
-    texts = [str(error) for error in chain]
+    texts = [words_of(error) for error in chain]
     read = [error.doc for error in chain if isinstance(error, json.JSONDecodeError)]
     if any(is_web_page(text) for text in (*texts, *read)):
         return WEB_PAGE

@@ -141,10 +141,10 @@ def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
 
 def say(text: str) -> None:
     """Print narration on stderr, made safe for a terminal."""
+    from memx.engine.redaction import redact_text
     from memx.text.gate import safe
-    from memx.text.secrets import hide
 
-    click.echo(hide(safe(text, newlines=True)), err=True)
+    click.echo(redact_text(safe(text, newlines=True)), err=True)
 
 
 def _unexpected(error: Exception) -> int:

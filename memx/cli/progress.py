@@ -6,7 +6,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, redirect_stdout
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class RunProgress(AbstractContextManager["RunProgress"]):
 
     def __init__(self, quiet: bool = False) -> None:
         self._quiet = quiet
+        self._away = redirect_stdout(sys.stderr)
         self._live = not quiet and sys.stderr.isatty()
         self._counts: Counter[Outcome] = Counter()
         self._done = 0
@@ -55,6 +56,8 @@ class RunProgress(AbstractContextManager["RunProgress"]):
                 self._count(event)
             case CaseFailed():
                 self._say(f"{event.case_id}: {event.failure.step} failed: {event.failure.message}")
+                if event.failure.hint:
+                    self._say(f"  {event.failure.hint}")
                 self._say(f"  its {event.questions} unfinished questions are ERROR; the other cases go on")
             case Notice(passing=True) if self._quiet:
                 pass
@@ -65,11 +68,17 @@ class RunProgress(AbstractContextManager["RunProgress"]):
                     self._told.add(mark)
                     self._say(event.text)
 
+    def __enter__(self) -> RunProgress:
+        # Standard output is for the run's data; what a memory system or its SDK prints meanwhile is none.
+        self._away.__enter__()
+        return self
+
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._bar is not None:
             self._bar.stop()
+        self._away.__exit__(kind, error, trace)
 
     def seen(self, done: int, counts: Mapping[str, int], ingesting: Mapping[str, int]) -> None:
         """Draw how far a run is that another process makes.

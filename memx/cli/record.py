@@ -18,14 +18,15 @@ WIDTH = 80
 
 
 def first_failure(store: Store, run: RunRow) -> str:
-    """Id of the first FAIL of a run.
+    """Id of the first FAIL of a run, or of its first ERROR where nothing failed.
 
     Raises:
-        StoreError: the run has no FAIL; the message says what it has instead.
+        StoreError: the run has neither; the message says what it has instead.
     """
-    rows = store.questions(run.run_id, Where("outcome = ?", ("FAIL",)), limit=1)
-    if rows:
-        return rows[0].question_id
+    for outcome in ("FAIL", "ERROR"):
+        rows = store.questions(run.run_id, Where("outcome = ?", (outcome,)), limit=1)
+        if rows:
+            return rows[0].question_id
     counts = store.facets(run.run_id, "outcome")
     if not counts:
         raise StoreError(f"run {run.run_id} has no finished question yet", "Wait for it, or choose another by --run.")

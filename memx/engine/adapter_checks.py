@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from memx.engine.store.codec import clean
 from memx.errors import AdapterError
 from memx.model import Fact, QueryResult, Retrieved, Snapshot
 
@@ -30,7 +31,8 @@ def checked_result(result: Any, adapter: str, depth: int | None) -> QueryResult:
         score = _number(fact.score, adapter, fact.fact_id)
         signals = {str(name): _number(value, adapter, fact.fact_id) for name, value in _mapping(fact.signals).items()}
         known = {name: value for name, value in signals.items() if value is not None}
-        facts.append(Retrieved(fact.fact_id, fact.content, score, known, _mapping(fact.metadata)))
+        metadata = _with_sources(_mapping(fact.metadata), adapter, fact.fact_id)
+        facts.append(Retrieved(clean(fact.fact_id), fact.content, score, known, metadata))
     return QueryResult(tuple(facts), result.answer, _mapping(result.declared))
 
 
@@ -50,7 +52,7 @@ def checked_snapshot(snapshot: Any, adapter: str) -> tuple[Snapshot, list[str]]:
             raise AdapterError(
                 f"{adapter}.export_state() returned a {type(fact).__name__} among its facts, not a memx.Fact"
             )
-    once, renamed = _once(snapshot.facts)
+    once, renamed = _once([_storable(fact) for fact in snapshot.facts])
     findings = []
     repeated = len(snapshot.facts) - len(once) + renamed
     if repeated:
@@ -87,13 +89,33 @@ def _once(facts: Sequence[Fact]) -> tuple[dict[str, Fact], int]:
     return once, renamed
 
 
+def _storable(fact: Fact) -> Fact:
+    """The fact under the ids that the store of runs keeps it by."""
+    ids = (fact.fact_id, *fact.supersedes)
+    if all(map(str.isascii, ids)):
+        return fact
+    return replace(fact, fact_id=clean(fact.fact_id), supersedes=tuple(map(clean, fact.supersedes)))
+
+
+def _with_sources(metadata: Mapping[str, Any], adapter: str, fact_id: str) -> Mapping[str, Any]:
+    """The metadata with ``source_turn_ids``, which is read as provenance, as a list of texts."""
+    given = metadata.get("source_turn_ids")
+    if given is None:
+        return metadata
+    ids = [given] if isinstance(given, str) else given
+    if not isinstance(ids, list | tuple | set | frozenset) or not all(isinstance(one, str | int) for one in ids):
+        message = f"{adapter}.query() gave fact {fact_id} source_turn_ids that are no list of ids: {given!r:.80}"
+        raise AdapterError(message)
+    return {**metadata, "source_turn_ids": [str(one) for one in ids]}
+
+
 def _number(value: Any, adapter: str, fact_id: str) -> float | None:
     if value is None:
         return None
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        message = f"{adapter}.query() gave fact {fact_id} a score that is no number: {value!r}"
+    except (TypeError, ValueError, OverflowError):
+        message = f"{adapter}.query() gave fact {fact_id} a score that is no number: {value!r:.80}"
         raise AdapterError(message) from None
     return number if math.isfinite(number) else None
 

@@ -13,6 +13,7 @@ from concurrent.futures import Future, wait
 from concurrent.futures import TimeoutError as FutureTimeout
 from typing import Any, TypeVar
 
+from memx.adapters.failures import words_of
 from memx.errors import AdapterError, AdapterTimeoutError, MemxError
 
 T = TypeVar("T")
@@ -106,4 +107,5 @@ class AdapterThread:
             except Exception as error:
                 future.set_exception(error)
             except BaseException as error:  # an adapter that calls sys.exit() must not end the run
-                future.set_exception(AdapterError(f"{self._name} raised {type(error).__name__}: {error}"))
+                said = f"{self._name} raised {type(error).__name__}: {words_of(error)}".rstrip(": ")
+                future.set_exception(AdapterError(said))

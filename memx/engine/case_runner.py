@@ -201,4 +201,5 @@ def _metrics(case: _Ingested, question: Question, retrieved: Sequence[Retrieved]
 
 
 def _error_verdict(broken: StepFailure) -> Verdict:
-    return Verdict(Outcome.ERROR, Decider.MEMX, f"{broken.step} failed: {broken.kind}: {broken.message}")
+    said = broken.message if broken.message.startswith(broken.kind) else f"{broken.kind}: {broken.message}"
+    return Verdict(Outcome.ERROR, Decider.MEMX, f"{broken.step} failed: {said}")

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memx.adapters.failures import INFRASTRUCTURE, read_failure
+from memx.adapters.failures import INFRASTRUCTURE, read_failure, words_of
 from memx.diagnose.contract import AsksModel, Embed, History
 from memx.diagnose.diagnoser import Diagnoser
 from memx.engine.answers import fit_context
@@ -17,7 +17,10 @@ from memx.engine.judges.contract import Judge, JudgeItem
 from memx.engine.redaction import redact_text
 from memx.errors import MemxError, ModelError
 from memx.model import CandidateSource, Decider, Outcome, Retrieved, StepFailure, Trace, Verdict
+from memx.text.gate import shortened
 
+#: An adapter's error may hold a whole reply; so many characters of it are kept.
+_SAID_CHARS = 1000
 UNJUDGED = Verdict(Outcome.UNJUDGED, Decider.MEMX, "not yet judged")
 
 
@@ -110,8 +113,11 @@ def failure(step: str, error: BaseException) -> StepFailure:
     """What broke, with keys and tokens left out."""
     name, under = type(error).__name__, INFRASTRUCTURE.get(read_failure(error).kind, "")
     if isinstance(error, MemxError):
-        return StepFailure(step, redact_text(error.message), name, redact_text(error.hint), under)
-    return StepFailure(step, redact_text(str(error)) or "no message", name, infrastructure=under)
+        said = shortened(redact_text(error.message), _SAID_CHARS)
+        return StepFailure(step, said, name, redact_text(error.hint), under)
+    # "'x'" says nothing where "KeyError: 'x'" does.
+    said = shortened(f"{name}: {redact_text(words_of(error)) or 'no message'}", _SAID_CHARS)
+    return StepFailure(step, said, name, infrastructure=under)
 
 
 @contextmanager

@@ -10,6 +10,8 @@ from memx.model import Case, Fact, Retrieved, Snapshot
 
 #: So much may clocks differ, zones included.
 _SKEW = timedelta(days=1)
+#: So many findings of different words are told one by one; an adapter may note each turn in words of its own.
+_MOST = 50
 
 
 class Findings:
@@ -29,6 +31,8 @@ class Findings:
     def lines(self) -> list[str]:
         """Each finding once, with how often it came."""
         told = [f"{text} ({count} times)" if count > 1 else text for text, count in self._times.items()]
+        if len(told) > _MOST + 1:
+            told = [*told[:_MOST], f"{len(told) - _MOST:,} more findings of other words"]
         if self._unlisted:
             same = f", {len(self._renamed)} of them with the text of a listed fact" if self._renamed else ""
             hint = ": ids change between calls" if self._renamed else ""

@@ -132,13 +132,18 @@ class MemorySide:
         if adapter is not None:
             if self._began and not self._cleaned(adapter) and adapter.keeps_data:
                 self._shop.left.append(self._entity_id)
-            if self._shop.stop.is_set():
+            if self._thread.stuck:
+                self._shop.listener(Notice(f"{self._case.case_id}: {self.name} hangs and was left; it was not closed"))
+            elif self._shop.stop.is_set():
                 self._thread.try_last(adapter.close, _LAST_S)
             else:
                 try:
                     self._call("close", adapter.close)
-                except (StepError, Stopped) as error:
-                    self._shop.listener(Notice(f"{self._case.case_id}: closing {self.name} failed: {error}"))
+                except StepError as error:
+                    said = failure(error.step, error.error).message
+                    self._shop.listener(Notice(f"{self._case.case_id}: closing {self.name} failed: {said}"))
+                except Stopped:
+                    pass
         self._thread.end()
 
     # ------------------------------------------------------------------------------------------------------------ calls

@@ -13,7 +13,7 @@ _SECRET_NAME = re.compile(
     r"(api|access|auth|private)?[_-]?(key|token|secret|password|passwd|credential)s?$|authorization", re.I
 )
 _USERINFO = re.compile(r"(?<=://)[^/\s@]+(?=@)")
-_BEARER = re.compile(r"\b(sk-|pk-|m0-|Bearer\s+)[A-Za-z0-9._\-]{8,}")
+_BEARER = re.compile(r"\b(sk-|pk-|m0-|Bearer\s+|Basic\s+(?=\S*[0-9=]))[A-Za-z0-9._~+/=\-]{8,}")
 
 
 def is_secret_name(name: str) -> bool:
@@ -23,14 +23,15 @@ def is_secret_name(name: str) -> bool:
 
 def redact_text(text: str) -> str:
     """The text without the secrets that an adapter was given and without what looks like a key: ``sk-...``, a bearer
-    token, user and password in an address."""
+    token, a basic authorization, user and password in an address."""
     return _BEARER.sub(HIDDEN, _USERINFO.sub(HIDDEN, hide(text)))
 
 
 def redact_options(options: Mapping[str, Any], secret: Collection[str] = ()) -> dict[str, Any]:
     """Options with secret values hidden, at any depth: those whose names say so, and those that ``secret`` lists."""
     return {
-        name: HIDDEN if name in secret or is_secret_name(name) else _redacted(value) for name, value in options.items()
+        name: HIDDEN if name in secret or is_secret_name(str(name)) else _redacted(value)
+        for name, value in options.items()
     }
 
 

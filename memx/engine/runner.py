@@ -10,12 +10,14 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from memx.adapters.contract import Dataset, MemoryAdapter
+from memx.adapters.failures import words_of
 from memx.adapters.options import secret_names
 from memx.diagnose.contract import AsksModel
 from memx.engine.adapter_thread import AdapterThread, StepError
@@ -145,12 +147,25 @@ class Runner:
         thread = AdapterThread(name, self._stop)
 
         def start() -> Mapping[str, Any]:
-            adapter = adapter_class(**self._adapter_options())
+            try:
+                adapter = adapter_class(**self._adapter_options())
+            except TypeError as error:
+                message = f"adapter '{name}' does not take these options: {error}"
+                raise UsageError(message, f"memx adapters show {name} lists them.") from error
             try:
                 adapter.models = self._parts.models
-                return dict(adapter.describe())
-            finally:
+                told = adapter.describe()
+            except BaseException:
+                with suppress(Exception):
+                    adapter.close()
+                raise
+            try:
                 adapter.close()
+            except Exception as error:
+                raise AdapterError(f"{name}.close() failed: {type(error).__name__}: {words_of(error)}") from error
+            if not isinstance(told, Mapping):
+                raise AdapterError(f"{name}.describe() returned {type(told).__name__}", "It must return a mapping.")
+            return {str(key): value for key, value in told.items()}
 
         try:
             return thread.call("start", settings.ready_timeout, start)
@@ -158,10 +173,7 @@ class Runner:
             error = failed.error
             if isinstance(error, MemxError):
                 raise error from None
-            if isinstance(error, TypeError):
-                message = f"adapter '{name}' does not take these options: {error}"
-                raise UsageError(message, f"memx adapters show {name} lists them.") from None
-            said = redact_text(f"{type(error).__name__}: {error}")
+            said = redact_text(f"{type(error).__name__}: {words_of(error)}")
             raise AdapterError(f"adapter '{name}' cannot start: {said}") from None
         finally:
             thread.end()

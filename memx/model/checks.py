@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def require_text(owner: object, *names: str) -> None:
@@ -27,7 +27,18 @@ def freeze_tuple(owner: object, *names: str) -> None:
         value = getattr(owner, name)
         if isinstance(value, str):
             raise TypeError(f"{type(owner).__name__}.{name} is a sequence, not one text")
+        if not isinstance(value, Iterable):
+            raise TypeError(f"{type(owner).__name__}.{name} is a sequence, not {type(value).__name__}")
         object.__setattr__(owner, name, tuple(value))
+
+
+def freeze_ids(owner: object, *names: str) -> None:
+    """Make fields tuples, of texts alone."""
+    freeze_tuple(owner, *names)
+    for name in names:
+        for value in getattr(owner, name):
+            if not isinstance(value, str):
+                raise TypeError(f"{type(owner).__name__}.{name} holds texts, not {type(value).__name__}")
 
 
 def refuse_repeats(kind: str, ids: Sequence[str], case_id: str) -> None:

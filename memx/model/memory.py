@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from memx.model.checks import freeze_tuple, require_str, require_text
+from memx.model.checks import freeze_ids, freeze_tuple, require_str, require_text
 
 
 class FactStatus(StrEnum):
@@ -40,8 +40,12 @@ class Fact:
     def __post_init__(self) -> None:
         require_text(self, "fact_id")
         require_str(self, "content")
+        if self.status not in set(FactStatus):
+            raise ValueError(f"Fact.status is {', '.join(FactStatus)}, not {self.status!r}")
         object.__setattr__(self, "status", FactStatus(self.status))
-        freeze_tuple(self, "supersedes", "source_turn_ids")
+        freeze_ids(self, "supersedes", "source_turn_ids")
+        if self.created_at is not None and not isinstance(self.created_at, datetime):
+            raise TypeError(f"Fact.created_at is a datetime or None, not {type(self.created_at).__name__}")
 
     @property
     def active(self) -> bool:

@@ -59,6 +59,34 @@ def test_errors_give_exit_code_3_and_name_the_step(memx_: Call) -> None:
     assert code == 3 and "no question could be evaluated" in err
 
 
+def test_a_clumsy_memory_system_spoils_neither_the_data_nor_the_messages(memx_: Call) -> None:
+    code, out, err = memx_("run", *SMALL[:2], "--adapter", "tests.engine.worlds:Clumsy", "--json")
+    assert code == 3
+    run = json.loads(out)
+    assert (run["summary"]["passed"], run["summary"]["errors"]) == (6, 3)
+    assert run["adapter"]["options"] == {} and "sk-abcdefghijklmnop" not in out
+    assert "said on standard output" in err
+    assert "case-1: ingest failed: Speechless: no message (0 of 2 sessions went in whole; 3 facts are stored)" in err
+    assert "case-0: None (2 times)" in err and "case-0: 11 more findings of other words" in err
+
+
+def test_a_search_that_hangs_is_said_and_the_first_error_is_printed_where_nothing_failed(memx_: Call) -> None:
+    arguments = ("--adapter", "tests.engine.worlds:HangsWhenAsked", "--ready-timeout", "0.2", "--limit", "2")
+    code, _, err = memx_("run", *SMALL[:2], *arguments)
+    assert code == 3
+    assert "case-0: hangs-when-asked hangs and was left; it was not closed" in err
+    code, out, _ = memx_("debug", "--plain")
+    assert code == 0
+    assert "broke at    query: hangs-when-asked did not return from query within 0.2 s" in out
+    assert "way out     Raise --ready-timeout" in out
+
+
+def test_an_adapter_that_describes_nothing_is_not_told_to_have_wrong_options(memx_: Call) -> None:
+    code, _, err = memx_("run", *SMALL[:2], "--adapter", "tests.engine.worlds:DescribesNothing")
+    assert code == 3
+    assert "describes-nothing.describe() returned NoneType" in err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

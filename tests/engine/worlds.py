@@ -136,6 +136,50 @@ class QueryFails(Notebook):
         return super().query(query, entity_id, top_k)
 
 
+class Clumsy(Notebook):
+    """Prints, notes what is no text, and fails with an error that cannot say what it is."""
+
+    name = "clumsy"
+
+    def describe(self) -> dict[Any, Any]:
+        return {1: "one", "api_key": "sk-abcdefghijklmnop"}
+
+    def ingest_session(self, session: Session) -> None:
+        print("said on standard output")
+        super().ingest_session(session)
+        self.note(None)  # type: ignore[arg-type]
+        for number in range(60):
+            self.note(f"oddity {number}")
+        if session.entity_id.endswith("case-1"):
+            raise Speechless
+
+
+class Speechless(Exception):
+    """An error whose own words fail."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+
+class HangsWhenAsked(Notebook):
+    """Never returns from a search."""
+
+    name = "hangs-when-asked"
+
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        threading.Event().wait()
+        raise AssertionError
+
+
+class DescribesNothing(Notebook):
+    """Has nothing to tell of itself."""
+
+    name = "describes-nothing"
+
+    def describe(self) -> Any:
+        return None
+
+
 class ReturnsNonsense(Notebook):
     """Returns a list where a QueryResult belongs."""
 

@@ -158,11 +158,11 @@ def facts(*rows: Any, **more: Any) -> Reply:
     ("replies", "call", "words"),
     [
         ({"system": [(200, {}, b"<!DOCTYPE html><html>Log in</html>")]}, "export", "it sent a web page. Is http://"),
-        ({"system": [(404, {}, b"not found")]}, "export", r"\(404\): not found"),
+        ({"system": [(404, {}, b"not found")]}, "export", r"\(404\): not found. Is http://.* of its API"),
         ({"system": [json_reply({"hello": 1})]}, "export", "does not say what contract it speaks"),
         ({"system": [json_reply({"protocol": "memx.memory/9"})]}, "export", "speaks 'memx.memory/9'"),
         ({"system": [(302, {"Location": "https://login.example/x?token=1"}, b"")]}, "export",
-         "redirects to https://login.example/x$"),
+         r"redirects to https://login.example/x\. Give the address itself"),
         ({"export": [(200, {"Content-Length": "500"}, b'{"facts": [')]}, "export", "failed inside"),
         ({"export": [(200, {}, b'{"facts": [')]}, "export", "cut off or no JSON"),
         ({"export": [(200, {}, b"[1, 2]")]}, "export", "a list instead of an object"),

@@ -11,8 +11,9 @@ from memx.adapters.failures import is_web_page
 from memx.adapters.options import Option, need, read_options
 from memx.adapters.systems import messages
 from memx.adapters.systems.service import ServiceMemory
-from memx.errors import UsageError
+from memx.errors import AdapterError, UsageError
 from memx.llm.failures import shown_url
+from memx.text.secrets import remember
 
 if TYPE_CHECKING:
     import httpx2
@@ -56,6 +57,11 @@ class HttpMemory(ServiceMemory):
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise UsageError(f"option url of adapter http is no http address: '{shown_url(url)}'")
+        if parts.password:
+            remember(parts.password)
+            if given["token"]:
+                message = "adapter http takes a token or a user and password in its url, not both"
+                raise UsageError(message, "Both are sent as Authorization.")
         self._url = url
         self._headers = _headers(given["token"], given["header"])
         self._timeout_s: float = given["timeout_s"]
@@ -87,7 +93,8 @@ class HttpMemory(ServiceMemory):
 
 def _read(reply: httpx2.Response) -> Mapping[str, Any]:
     if reply.is_redirect:
-        raise ServiceError(f"it redirects to {shown_url(reply.headers.get('location', ''))}", None, reply.headers)
+        to = shown_url(reply.headers.get("location", ""))
+        raise AdapterError(f"http: the service redirects to {to}", "Give the address itself, and the same scheme.")
     if is_web_page(reply.text):
         raise ServiceError(reply.text, reply.status_code if reply.is_error else None, reply.headers)
     if not reply.is_error:
