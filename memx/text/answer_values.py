@@ -25,7 +25,9 @@ _OR_AFTER = re.compile(
 )
 _OR_BEFORE = re.compile(r"(?<!\bon )\bor(?:\s+(?:on|in|at|the|a|about|around|maybe|possibly))*\s*$", re.IGNORECASE)
 _SUM_BEFORE = re.compile(
-    r"(?:\b(?:total(?:s|ed|ing)?|sum)(?:\s+(?:is|was|of|to|cost|amount))*|=|\bso|\bthus|\btherefore)[\s:,]*$", re.I
+    r"(?:\b(?:total(?:s|ed|ing)?|sum)(?:\s+(?:is|was|of|to|cost|amount))*|=|\b(?:so|thus|therefore)"
+    r"(?:,?\s+(?:you|it|that|this|they|we|he|she|i)(?:'\w+)?(?:\s+(?:now|currently|is|are|was|were|have|had|own\w*|makes?)){0,2})?)[\s:,]*$",
+    re.I,
 )
 _SUM_AFTER = re.compile(r"(?:\s+\w+)?\s+(?:in\s+total|altogether|in\s+all|overall|combined)\b", re.I)
 
@@ -35,6 +37,7 @@ _RANGE = re.compile(
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![\w.])([A-Za-z]+|(?=\d+\.\d+\.\d))(\d+(?:\.\d+)*)(?![\w])")
 _SPOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|\w+")
+_ITEM_NUMBER = re.compile(r"(?<!\S)(\d{1,2})[.)]\s+(?=\S)")
 _TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common
 
 
@@ -233,6 +236,7 @@ def _same_time(gold: DateValue, given: DateValue) -> bool:
 
 
 def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
+    answer = _without_item_numbers(answer)
     dates = dates_in(answer)
     given = [
         number
@@ -255,6 +259,13 @@ def _match_numbers(wanted: tuple[NumberValue, ...], answer: str) -> Match:
     return Match(True, f"the answer's number {first.text} is {wanted[0].text}", sure=len(equal) == len(comparable))
 
 
+def _without_item_numbers(text: str) -> str:
+    """The text without the numbers 1., 2., 3. before the items of a list: they count nothing."""
+    if [mark[1] for mark in _ITEM_NUMBER.finditer(text)][:2] != ["1", "2"]:
+        return text
+    return _ITEM_NUMBER.sub(" ", text)
+
+
 def _is_total(text: str, number: NumberValue) -> bool:
     """True when the answer names the number as what its other numbers come to."""
     return bool(_SUM_BEFORE.search(text, 0, number.span[0]) or _SUM_AFTER.match(text, number.span[1]))
@@ -265,7 +276,18 @@ def _same_kind(wanted: NumberValue, given: NumberValue) -> bool:
         return True
     if given.said == 1 and given.text.lower().startswith(("a ", "an ")):  # "a day" counts nothing
         return False
+    if wanted.kind == "clock" and given.kind == "duration":
+        return _on_stopwatch(wanted, given)
     return {wanted.kind, given.kind} <= {"count", "duration", "measure"} and "" in (wanted.unit, given.unit)
+
+
+def _on_stopwatch(clock: NumberValue, given: NumberValue) -> bool:
+    """True when "25:50" may mean the duration that is told in its two parts: "25 minutes and 50 seconds"."""
+    told_in_parts = len(numbers_in(given.text.replace(" and ", "; ").replace(", ", "; "))) > 1
+    minutes = given.value * (1440 if given.unit == "day" else 1)
+    return (
+        clock.unit == "24h" and told_in_parts and min(abs(minutes - clock.value), abs(minutes * 60 - clock.value)) < 0.5
+    )
 
 
 def _same_unit(one: NumberValue, other: NumberValue) -> bool:
@@ -274,6 +296,8 @@ def _same_unit(one: NumberValue, other: NumberValue) -> bool:
 
 def _equal(wanted: NumberValue, given: NumberValue) -> bool:
     """True when the answer's number, its bound left out, is the wanted one; "a few" is no number, unless wanted."""
+    if wanted.kind == "clock" and given.kind == "duration":
+        return _on_stopwatch(wanted, given)
     if not wanted.vague:
         if given.vague:
             return False

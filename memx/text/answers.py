@@ -159,4 +159,5 @@ def _final(answer: str) -> str:
 
 
 def _clean(text: str) -> str:
-    return " ".join(text.replace("\u2019", "'").split())
+    """In one line, and without the marks of bold type."""
+    return " ".join(text.replace("\u2019", "'").replace("**", "").split())

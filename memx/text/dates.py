@@ -3,7 +3,8 @@
 Absolute dates need nothing else; relative ones ("yesterday", "last Friday", "two weeks ago") are read against an
 anchor and left out when there is none. Policies, each where a text alone cannot decide:
 
-* ``3/4/2023`` is month first unless the first number is over 12; ``2023/04/03`` and ``2023-04-03`` are year first.
+* ``3/4/2023`` is month first unless the first number is over 12, ``3.4.2023`` day first; ``2023/04/03``, ``2023-04-03``
+  and ``2023年4月3日`` are year first.
 * A date without a year takes the year that brings it nearest to the anchor; without an anchor it stays
   ``yearless`` and fits any year.
 * "last week" and "the week before D" are the seven days before; "last Friday" is the last one strictly before.
@@ -94,6 +95,8 @@ _RELATIVE_HINT = re.compile(
 )
 _ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!\d)")
 _NUMERIC = re.compile(r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>\d{4}|\d{2})(?![\d/])")
+_DOTTED = re.compile(rf"(?<![\d.])(?P<b>\d{{1,2}})\.(?P<a>\d{{1,2}})\.(?P<y>{_YEAR})(?![\d.]\d)")
+_IDEOGRAPHS = re.compile(r"(?<!\d)(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日")
 _DAY_MONTH = re.compile(
     rf"(?<![\d.,/])(?P<d>{_DAY})(?:\s*(?:[-–]|to|and)\s*(?P<d2>{_DAY}))?(?:\s+of)?\s*(?P<mon>{_MONTH})\b\.?"
     rf"(?:,?\s*(?:of\s+)?(?P<y>{_YEAR})(?!\d))?"
@@ -178,6 +181,11 @@ def _read_numeric(match: re.Match[str], anchor: date | None) -> DateValue:
     return _value(match, found, found, "day")
 
 
+def _read_dotted(match: re.Match[str], anchor: date | None) -> DateValue:
+    day = date(int(match["y"]), int(match["a"]), int(match["b"]))
+    return _value(match, day, day, "day")
+
+
 def _read_month_year(match: re.Match[str], anchor: date | None) -> DateValue:
     return _value(match, *month_span(int(match["y"]), _month_number(match["mon"])), "month")
 
@@ -239,7 +247,7 @@ def _read_ago(match: re.Match[str], anchor: date | None) -> DateValue:
 _Reader = tuple[re.Pattern[str], Callable[[re.Match[str], date | None], DateValue]]
 # In order: what is read first keeps its place in the text. Each group is tried only where its hint occurs.
 _READERS: tuple[tuple[re.Pattern[str], tuple[_Reader, ...]], ...] = (
-    (_YEAR_HINT, ((_ISO, _read_iso), (_NUMERIC, _read_numeric))),
+    (_YEAR_HINT, ((_ISO, _read_iso), (_IDEOGRAPHS, _read_iso), (_NUMERIC, _read_numeric), (_DOTTED, _read_dotted))),
     (_MONTH_HINT, ((_DAY_MONTH, _read_month_day), (_MONTH_DAY, _read_month_day), (_MONTH_YEAR, _read_month_year))),
     (_YEAR_HINT, ((_SEASON_YEAR, _read_season_year), (_DECADE, _read_decade), (_YEAR_ALONE, _read_year))),
     (

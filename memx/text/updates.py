@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from memx.text.sentences import sentence_at
+
 _OLD = re.compile(
     r"\b(?:used\s+to|previous(?:ly)?|former(?:ly)?|initial(?:ly)?|original(?:ly)?|at\s+first|in\s+the\s+past|earlier|before\s+that)\b",
     re.IGNORECASE,
@@ -13,8 +15,24 @@ _NEW = re.compile(
     re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<=[.;!?])\s+|,\s+|\s+(?=(?:but|however|and\s+now|and\s+then)\b)", re.IGNORECASE)
+_VERBS = (
+    "improv|increas|decreas|chang|rais|reduc|drop|grew|grow|updat|switch|cut|lower|rose|bump|revis|reschedul|postpon"
+    "|delay"
+)
+# "After you rescheduled it from 15 March", "1,300, up from 1,250": the old value alone.
+_CHANGED_FROM = re.compile(
+    rf"(\b(?:{_VERBS})\w*(?:\s+(?:it|that|this|them))?|[,(]\s*(?:up|down))\s+from\s+"
+    r"(?:(?!\b(?:to|and|but)\b)[^.,;!?()]|(?<=\d)[.,](?=\d)){1,40}(?=[.,;!?)]|$)",
+    re.IGNORECASE,
+)
+# "$350,000, later raised to $400,000": what stands before it in the sentence is the old value.
+_CHANGED_TO = re.compile(
+    r"\b(?:later|then|since|recently|afterwards?|eventually)\s+(?:been\s+|was\s+|were\s+)?"
+    rf"(?=(?:{_VERBS})\w*\s+(?:(?:it|that|this|them)\s+)?to\b)",
+    re.IGNORECASE,
+)
 _CHANGE = re.compile(
-    r"(\b(?:improv|increas|decreas|chang|went|go|goes|rais|reduc|drop|grew|grow|updat|switch|cut|lower|rose|bump|mov)\w*"
+    rf"(\b(?:{_VERBS}|went|go|goes|mov)\w*"
     r"(?:\s+\w+){0,3}?)\s+from\s+(?:(?!\bto\b)[^.;!?]){1,60}?(?=\s+to\b)",
     re.IGNORECASE,
 )
@@ -27,7 +45,10 @@ def present_state(question: str, text: str) -> str:
     """
     if _OLD.search(question) or re.search(r"\b(?:before|first|old|from)\b", question, re.IGNORECASE):
         return text
-    text = _CHANGE.sub(r"\1", text)
+    text = _CHANGED_FROM.sub(r"\1", _CHANGE.sub(r"\1", text))
+    changed = next(reversed(list(_CHANGED_TO.finditer(text))), None)
+    if changed:
+        text = text[: sentence_at(text, changed.start())[0]] + text[changed.end() :]
     if not (_OLD.search(text) and _NEW.search(text)):
         return text
     clauses = [clause for clause in _CLAUSE.split(text) if clause]
