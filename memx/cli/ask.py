@@ -83,6 +83,7 @@ def _answer(
     settings = RunSettings(answer_model=model, base_url=base_url, context_budget=budget)
     models = build_models(settings, directory, threading.Event(), say_notice)
     answerer = build_run_answerer(settings, models, "")
+    answerer.preflight()
     return answerer.answer(Question("asked", "ask", question, "", ""), facts, dates)
 
 

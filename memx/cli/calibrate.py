@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 )
 @click.option("--judge", "judge_name", metavar="MODEL|offline", help="Audit this judge instead, by planted answers.")
 @click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint, for --judge MODEL.")
-@click.option("--limit", type=int, metavar="N", help="With --judge: plant answers for N questions, drawn at random.")
-@click.option("--faults", type=int, metavar="N", help="At most N faults per seed.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="With --judge: plant answers for N questions, drawn at random."
+)
+@click.option("--faults", type=click.IntRange(1), metavar="N", help="At most N faults per seed.")
 @click.option("--seed", "seeds", type=int, multiple=True, default=[0, 1, 2], show_default=True)
 @directory_option
 def command(

@@ -34,7 +34,7 @@ GROUPS = {
 @click.argument("b")
 @where_option
 @click.option("--group", type=click.Choice(list(GROUPS)), default="flips", show_default=True, help="Which are listed.")
-@click.option("--limit", type=int, default=20, show_default=True, help="Questions listed; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Questions listed; 0 for all.")
 @directory_option
 def command(a: str, b: str, where: str, group: str, limit: int, directory: Path) -> None:
     """Pair the questions that runs A and B both judged: how many flipped, and the stage each side gives.
@@ -94,8 +94,10 @@ def _side(stage: str | None, cause: str | None, outcome: str) -> str:
 @click.command(name="gate", short_help="Exit 1 when run B is worse than run A by more than is allowed.")
 @click.argument("a")
 @click.argument("b")
-@click.option("--max-regressions", type=int, metavar="N", help="Questions that only A passes: at most N.")
-@click.option("--p", "p_value", type=float, metavar="P", help="Fail a loss less likely than P by chance.")
+@click.option("--max-regressions", type=click.IntRange(0), metavar="N", help="Questions that only A passes: at most N.")
+@click.option(
+    "--p", "p_value", type=click.FloatRange(0, 1), metavar="P", help="Fail a loss less likely than P by chance."
+)
 @directory_option
 def gate(a: str, b: str, max_regressions: int | None, p_value: float | None, directory: Path) -> int:
     """Compare run B with run A for CI: exit 0 when B holds, 1 when it does not.

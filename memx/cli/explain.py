@@ -12,7 +12,7 @@ from memx.cli.options import directory_option
 @click.command(name="explain", short_help="Print failure mechanisms, near misses and which signal loses.")
 @click.argument("run", required=False)
 @click.option("--where", default="", metavar="FILTER", help="Only the questions that the filter keeps.")
-@click.option("--limit", type=int, default=10, show_default=True, help="Near misses listed.")
+@click.option("--limit", type=click.IntRange(0), default=10, show_default=True, help="Near misses listed.")
 @directory_option
 def command(run: str | None, where: str, limit: int, directory: Path) -> None:
     """Group the failures of RUN (the newest by default) by mechanism, and explain its near misses."""

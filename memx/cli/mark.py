@@ -30,7 +30,7 @@ MARKS = ("open", "seen", "fix", "wont", "nobug")
 @click.option("--note", metavar="TEXT", help="A note in Markdown in place of the one that stands; '' removes it.")
 @click.option("--undo", is_flag=True, help="Take back the last batch of marks and notes instead.")
 @click.option("--dry-run", is_flag=True, help="Print what would change and write nothing.")
-@click.option("--limit", type=int, default=20, show_default=True, help="Changes listed; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=20, show_default=True, help="Changes listed; 0 for all.")
 @click.option("--json", "as_json", is_flag=True, help="Every change as one JSON object a line.")
 @directory_option
 def command(

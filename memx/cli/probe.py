@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--other-judge", metavar="MODEL|offline", help="A second judge for the probe that changes the judge.")
 @click.option("--base-url", default="", metavar="URL", help="Of an OpenAI-compatible endpoint.")
 @click.option("--max-calls", type=int, metavar="N", help="Stop asking models after N calls.")
-@click.option("--concurrency", type=int, metavar="N", help="Questions side by side; the run's own by default.")
+@click.option(
+    "--concurrency", type=click.IntRange(1), metavar="N", help="Questions side by side; the run's own by default."
+)
 @click.option("--yes", is_flag=True, help="Do not ask before models are paid.")
 @directory_option
 def command(

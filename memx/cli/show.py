@@ -19,7 +19,7 @@ from memx.cli.options import directory_option, where_option
 @click.option(
     "--sort", default="verdict", show_default=True, help="position, verdict, stage, rank, category, confidence."
 )
-@click.option("--limit", type=int, default=50, show_default=True, help="Rows; 0 for all.")
+@click.option("--limit", type=click.IntRange(0), default=50, show_default=True, help="Rows; 0 for all.")
 @click.option("--filters", is_flag=True, help="Print the filters that memx debug keeps, instead of questions.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 @directory_option

@@ -32,7 +32,7 @@ def command(fact_id: str, run: str | None, case: str | None, directory: Path) ->
     lives = {name: store.timeline(found.run_id, name, fact_id) for name in cases}
     holding = [name for name, life in lives.items() if life]
     if not holding:
-        known = [fact.fact_id for name in cases for fact in store.snapshot(found.run_id, name).facts]
+        known = {fact.fact_id for name in cases for fact in store.snapshot(found.run_id, name).facts}
         raise UnknownNameError("fact", fact_id, known)
     if len(holding) > 1:
         raise UsageError(f"{len(holding)} cases hold a fact '{fact_id}'", f"Name one: --case {holding[0]}")

@@ -30,12 +30,14 @@ def planned(store: Store, run_id: str, question_id: str | None = None, *, other_
         other_judge: a second judge is at hand, so the stored candidate may be judged by it.
 
     Raises:
+        UnknownNameError: the run holds no such question.
         UsageError: the question did not fail, or no question of the run did.
     """
     kinds = tuple(kind for kind in ProbeKind if other_judge or kind is not ProbeKind.OTHER_JUDGE)
     if question_id is None:
         traces = list(store.traces(run_id, Where("outcome = 'FAIL'")))
     else:
+        store.find_question(question_id, run_id)
         traces = [store.trace(run_id, question_id)]
         if traces[0].verdict.outcome is not Outcome.FAIL:
             raise UsageError(f"question {question_id} is {traces[0].verdict.outcome}", "Only a FAIL can be probed.")

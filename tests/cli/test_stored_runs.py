@@ -94,6 +94,8 @@ def test_show_fact_tells_by_which_session(two_runs: tuple[memx.Run, memx.Run], c
     assert code == 2 and "--case" in err
     code, _, err = call("show-fact", "D9:0", "--run", better.run_id)
     assert code == 2 and "Did you mean D" in err
+    _, _, err = call("show-fact", "none-like-it", "--run", better.run_id)
+    assert err.count(" D1:0,") == 1
 
 
 def test_a_measure_reads_stored_traces(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
@@ -141,6 +143,32 @@ def test_probes_say_which_change_turns_a_failure(two_runs: tuple[memx.Run, memx.
     assert call("probe", better.run_id)[0] == 2
     code, _, err = call("probe", worse.run_id, "--question", "case-0:q0")
     assert code == 2 and "Only a FAIL" in err
+    code, _, err = call("probe", worse.run_id, "--question", "case-0:q")
+    assert code == 2 and "Did you mean case-0:q" in err
+
+
+def test_a_beginning_of_several_ids_is_said_to_be_one(two_runs: tuple[memx.Run, memx.Run], call: Call) -> None:
+    code, _, err = call("runs", "kill", "2")
+    assert code == 2 and "2 runs begin with '2'" in err and two_runs[0].run_id in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["show", "--limit", "-1"],
+        ["explain", "--limit", "-1"],
+        ["mark", "--where", "verdict:fail", "--as", "fix", "--limit", "-1"],
+        ["compare", "a", "b", "--limit", "-1"],
+        ["gate", "a", "b", "--max-regressions", "-1"],
+        ["gate", "a", "b", "--p", "5"],
+        ["probe", "--concurrency", "0"],
+        ["calibrate", "--faults", "0"],
+        ["calibrate", "--judge", "offline", "--limit", "0"],
+    ],
+)
+def test_numbers_out_of_range_are_refused(call: Call, arguments: list[str]) -> None:
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "") and "is not in the range" in err
 
 
 def test_a_judge_is_audited_by_planted_answers(call: Call) -> None:

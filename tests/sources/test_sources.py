@@ -273,6 +273,15 @@ def test_hostile_notes_are_shown_written_out(call: Call, vault: Path) -> None:
     assert code == 0 and printable(out) and printable(err) and "\\x1b[2J" in out
 
 
+def test_a_model_without_a_key_is_said_before_it_is_asked(
+    call: Call, vault: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call("ingest", "obsidian", str(vault))
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    code, out, err = call("ask", "How many dogs?", "--answer-model", "some-model")
+    assert (code, out) == (3, "") and "no API key is set" in err
+
+
 def test_bad_questions_and_places_are_said(call: Call, tmp_path: Path) -> None:
     assert call("ask", "anything")[0] == 2
     code, _, err = call("ask", " ")

@@ -60,7 +60,7 @@ def open_error(path: Path, error: Exception) -> InputError:
     """The :class:`InputError` for a failure of the operating system to open or read ``path``."""
     code = error.errno if isinstance(error, OSError) else None
     if code == errno.ENOENT:
-        return InputError("no such file", "Check the path given by --source.", path=path)
+        return InputError("no such file", "Check the path.", path=path)
     if code == errno.ELOOP:
         return InputError("the link leads back to itself", "Give the file that it should lead to.", path=path)
     if code == errno.EISDIR:

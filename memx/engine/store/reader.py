@@ -27,7 +27,7 @@ from memx.engine.store.rows import (
     trace_of,
 )
 from memx.engine.store.schema import FILE_NAME, open_for_reading, store_error
-from memx.errors import StoreError, UnknownNameError
+from memx.errors import StoreError, UnknownNameError, UsageError
 from memx.model import Fact, Session, Snapshot, Trace, Turn
 
 __all__ = [
@@ -88,13 +88,18 @@ class Store:
 
         Raises:
             UnknownNameError: there is no such run; near ids are suggested.
+            UsageError: several runs begin so.
         """
         ids = [row["run_id"] for row in self.query(f"SELECT run_id FROM runs ORDER BY {_NEWEST}")]
         if not ids:
             raise StoreError(f"{self._path}: no run is stored here", "Start one with: memx run")
         wanted = ids[0] if run_id is None else run_id
         found = [i for i in ids if i == wanted] or [i for i in ids if i.startswith(wanted)]
-        if len(found) != 1:
+        if len(found) > 1:
+            raise UsageError(
+                f"{len(found)} runs begin with '{wanted}'", f"Give more of the id: {', '.join(found[:5])}."
+            )
+        if not found:
             raise UnknownNameError("run", wanted, ids, "memx runs ls shows them all.")
         read = run_row(self.query(f"{_RUNS} WHERE run_id = ?", found)[0])
         prompt = str((read.manifest.get("judge") or {}).get("prompt_sha256") or "")

@@ -205,6 +205,9 @@ def store_error(error: Exception, path: Path) -> MemxError:
         return StoreError(f"{path}: another process has held it for {BUSY_MS // 1000} s", "Wait for it, or use --dir.")
     if isinstance(error, sqlite3.DatabaseError) and ("not a database" in text or "malformed" in text):
         return StoreError(f"{path}: not a memx store, or damaged", "Move it away, or choose another place with --dir.")
+    if isinstance(error, OSError) and error.strerror:
+        # The name in the error itself may be that of a temporary file, which tells nobody anything.
+        return StoreError(f"{path}: cannot be written: {error.strerror}", "Choose a place that can be written.")
     return StoreError(f"{path}: {text}", "Move it away, or choose another place with --dir.")
 
 
