@@ -150,8 +150,9 @@ def test_the_page_on_demo_counts_right() -> None:
     assert f"{turns:,} turns and {len(QUESTIONS)} questions" in " ".join(page.split())
 
 
-def test_source_is_ignored_and_options_are_refused() -> None:
-    assert list(Demo.load(Path("elsewhere.json")).cases()) == CASES
+def test_a_source_and_options_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"does not read elsewhere\.json"):
+        Demo.load(Path("elsewhere.json"))
     with pytest.raises(UsageError, match="no option captions"):
         Demo.load(captions="on")
 

@@ -45,12 +45,18 @@ class Demo(Dataset):
 
     @classmethod
     def load(cls, source: Path | None = None, **options: Any) -> Demo:
-        """Read the shipped files; ``source`` is ignored, since the data is part of memx.
+        """Read the shipped files.
 
         Raises:
-            UsageError: an option was given; there are none.
+            UsageError: a source or an option was given; there are none.
             InputError: the installation lacks the files.
         """
+        if source is not None:
+            # Whoever names a file and forgets the dataset shall not get the figures of another one.
+            raise UsageError(
+                f"dataset 'demo' is part of memx and does not read {source}",
+                "Name the dataset of the file too: --dataset jsonl",
+            )
         if options:
             given = ", ".join(sorted(options))
             raise UsageError(f"dataset 'demo' has no option {given}", "It takes none: leave it out.")
