@@ -21,7 +21,8 @@ class Actions(Provider):
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action, node in self._active():
-            score = matcher.match(action.help)
+            # What the footer and the keymap call it counts too: "export" is not in "Write what is shown to a file".
+            score = max(map(matcher.match, (action.help, action.label, action.id)))
             if score > 0:
                 yield Hit(score, matcher.highlight(action.help), partial(node.run_action, action.name), help=action.id)
 

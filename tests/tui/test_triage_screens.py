@@ -260,6 +260,10 @@ async def test_the_palette_runs_an_action_by_its_name(own_dir: Path, app_on: App
         await pilot.pause(0.3)
         await press(pilot, "enter")
         assert "as asked" in shown(pilot)
+        await press(pilot, "ctrl+p", *"export")
+        await pilot.pause(0.3)
+        await press(pilot, "enter")
+        assert "HTML, a page to hand on" in shown(pilot)
 
 
 async def test_keys_and_theme_are_moved_by_the_configuration(
