@@ -10,6 +10,7 @@ from enum import StrEnum
 from memx.model import CandidateSource, Cause, Diagnosis, EvidencePiece, Outcome, Stage, Trace
 from memx.text.dates import dates_in
 from memx.text.lists import items
+from memx.text.names import names_in
 from memx.text.numbers import numbers_in
 from memx.text.polarity import Stance, stance
 from memx.text.words import stems
@@ -132,7 +133,7 @@ def _of_retrieval(trace: Trace, lost: Sequence[EvidencePiece]) -> Mechanism:
         return Mechanism.LIST_PARTLY
     expected = [fact.content for fact in trace.diagnosis.facts if fact.role == "expected"] if trace.diagnosis else []
     asked = set(stems(question.text))
-    names = {stem for word in question.text.split()[1:] if word[:1].isupper() for stem in stems(word)}
+    names = {stem for name in names_in(question.text) for stem in stems(name.text)}
     shared = [asked & set(stems(content)) for content in expected]
     if names and expected and not any(names & one for one in shared):
         return Mechanism.SPEAKER_LOST

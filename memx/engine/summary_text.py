@@ -99,10 +99,9 @@ def _accuracy(summary: Summary) -> list[str]:
         told = f"; {summary.diagnosis_calls} for diagnosis" if summary.diagnosis_calls else ""
         lines.append(f"  models    {summary.llm['calls']} calls, {summary.llm['cached']} from the cache, {paid}{told}")
     if summary.abstentions and summary.unjudged:
-        lines.append(
-            f"  {summary.abstentions} questions ask for a refusal; retrieved text cannot refuse, so without an"
-        )
-        lines.append("  answer they are UNJUDGED and outside the accuracy (see --answer-model).")
+        asking = "1 question asks" if summary.abstentions == 1 else f"{summary.abstentions} questions ask"
+        lines.append(f"  {asking} for a refusal; retrieved text cannot refuse, so without an")
+        lines.append("  answer such are UNJUDGED and outside the accuracy (see --answer-model).")
     return lines
 
 

@@ -38,6 +38,8 @@ _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years
 _VERSION = re.compile(r"(?<![\w.])([A-Za-z]+|(?=\d+\.\d+\.\d))(\d+(?:\.\d+)*)(?![\w])")
 _SPOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|\w+")
 _ITEM_NUMBER = re.compile(r"(?<!\S)(\d{1,2})[.)]\s+(?=\S)")
+# "I left yesterday. (20 June 2024)": the bracket tells which day the one before it means.
+_BRACKET = re.compile(r"[^.!?()]*[.!?]?\s*\((?:on\s+)?")
 _TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common
 
 
@@ -169,6 +171,9 @@ def _nothing_else(text: str, spans: list[tuple[int, int]], question: str, units:
 
 def _match_dates(question: str, wanted: tuple[DateValue, ...], answer: str, anchor: datetime | date | None) -> Match:
     given = tuple(_ranges(answer, dates_in(answer, anchor)))
+    brackets = [mark.end() for day in given if day.relative and (mark := _BRACKET.match(answer, day.span[1]))]
+    if any(day.span[0] in brackets and not day.relative for day in given):
+        given = tuple(day for day in given if not day.relative)
     asked = dates_in(question)
     given = tuple(day for day in given if not any(day.relation(a) is DateRelation.SAME for a in asked)) or given
     if not given:

@@ -115,6 +115,13 @@ def test_clusters_by_mechanism() -> None:
     assert found[Mechanism.LIST_PARTLY].share == pytest.approx(1 / 3)
 
 
+def test_a_sentence_start_in_the_question_is_no_speaker_that_was_lost() -> None:
+    asked = ask("What are the dogs called? Mention only their names.", "Pixel and Moss", "a4")
+    retrieved = [row("a5", 0.9), row("b1", 0.8), row("a4", 0.7)]
+    (cluster,) = clusters([trace(asked, retrieved, "Rex")])
+    assert cluster.mechanism is not Mechanism.SPEAKER_LOST
+
+
 def test_probes_change_one_thing_each_and_the_first_flip_counts() -> None:
     retrieved = [row("a5", 0.9), row("b1", 0.8), row("a4", 0.7), row("a1", 0.6)]
     planned = {probe.kind: probe for probe in plan(trace(DOGS, retrieved, "Rex"), case().turns())}
