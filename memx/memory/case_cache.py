@@ -28,7 +28,7 @@ from memx.memory.rows import Memory, RowStore
 
 log = logging.getLogger(__name__)
 #: Raised when files or their meaning change; what another version wrote is rebuilt.
-VERSION = 1
+VERSION = 2
 MANIFEST = "manifest.json"
 _said: set[tuple[Path, str]] = set()
 _FILES = ("memories.sqlite", "vectors.faiss", "bm25.npz", "words.json", "extracted.jsonl")

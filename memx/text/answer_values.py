@@ -37,7 +37,7 @@ _RANGE = re.compile(
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(minutes|hours|days|weeks|months|years)\b", re.IGNORECASE)
 _VERSION = re.compile(r"(?<![\w.])([A-Za-z]+|(?=\d+\.\d+\.\d))(\d+(?:\.\d+)*)(?![\w])")
 _SPOKEN = re.compile(r"\d+(?:[.,:/]\d+)+|\w+")
-_ITEM_NUMBER = re.compile(r"(?<!\S)(\d{1,2})[.)]\s+(?=\S)")
+_ITEM_NUMBER = re.compile(r"(?<!\S)(\d{1,2})\.\s+(?=\S)")
 # "I left yesterday. (20 June 2024)": the bracket tells which day the one before it means.
 _BRACKET = re.compile(r"[^.!?()]*[.!?]?\s*\((?:on\s+)?")
 _TOUCH = 5  # two periods touch only where no more than a fifth of the shorter one is common

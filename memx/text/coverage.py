@@ -18,14 +18,14 @@ from memx.text.lists import item_spans, quoted
 from memx.text.polarity import may_negate, negated
 from memx.text.sentences import sentence_spans
 from memx.text.synonyms import groups_of, key_of, phrase_at, phrase_starts
-from memx.text.words import stem, stop_words, words
+from memx.text.words import WORD, stem, stop_words, words
 
 ASKED = 0.25  # weight of a word that stands in the question
 LIGHT = 0.4  # weight of a word that says little
 _LONG = 60  # content words from which a text is long: more than anyone needs to answer a question
 _SPELLING = 85  # rapidfuzz ratio from which two words of five letters or more are one, misspelled: one edit in seven
 
-_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
+_HIRAGANA = re.compile(r"[\u3040-\u309f]+")  # particles and endings
 _NEGATION = re.compile(r"\b(?:not|no|never|none|without|nothing|nobody)\b|n['’]t\b", re.IGNORECASE)
 _LIGHT_WORDS = frozenset(
     map(
@@ -72,7 +72,9 @@ class Coverage:
 def content(text: str) -> tuple[Token, ...]:
     """The content words of a text in order; known phrases as one word, in place of their own."""
     stop, starts = stop_words(), phrase_starts()
-    matches = list(_WORD.finditer(text))
+    matches = list(WORD.finditer(text))
+    if not text.isascii():
+        matches = [match for match in matches if not _HIRAGANA.fullmatch(match.group())] or matches
     told = [match.group().lower().replace("’", "'").removesuffix("'s") for match in matches]
     found, index = [], 0
     while index < len(told):

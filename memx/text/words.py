@@ -14,13 +14,18 @@ import unicodedata
 from functools import lru_cache
 from pathlib import Path
 
-_WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:['’]\w+)*")
+# Japanese has no blanks: a run of one script (kanji, katakana, hiragana), or a number with its counter, is a word.
+_KANJI_NUMBER = "[一二三四五六七八九十百千万]"
+WORD = re.compile(
+    r"\d+(?:[.,:]\d+)+|[^\W\u3040-\u30ff\u3400-\u9fff]+(?:['’]\w+)*"
+    rf"|{_KANJI_NUMBER}+[\u3400-\u9fff]?|(?:(?!{_KANJI_NUMBER})[々\u3400-\u9fff])+|[\u30a0-\u30ff]+|[\u3040-\u309f]+"
+)
 _per_thread = threading.local()
 
 
 def words(text: str) -> list[str]:
     """The words of a text in order, lower-cased, with compatibility forms folded (NFKC)."""
-    return [word.replace("’", "'") for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower())]
+    return [word.replace("’", "'") for word in WORD.findall(unicodedata.normalize("NFKC", text).lower())]
 
 
 def stems(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from memx.text.names import names_in
 from memx.text.numbers import numbers_in
 from memx.text.polarity import Stance, is_refusal, negated, stance
 from memx.text.values import missing_values, values_in
+from memx.text.words import words
 
 PIECES = """7:45|pm|a.m.|years|one|hundred|and-five|twenty
 |first|half|a|dozen|couple|of|days|$|1,200.50|5K|%|3|million|dollars|once|few
@@ -174,3 +175,10 @@ def test_what_a_fact_lost_of_a_turn_is_named() -> None:
         ("name", "Ana"),
         ("quoted", "Blue Hour"),
     }
+
+
+def test_words_of_a_language_without_blanks() -> None:
+    assert words("田中さんは大阪に住み、犬を3匹、猫を二匹飼う。") == (
+        ["田中", "さんは", "大阪", "に", "住", "み", "犬", "を", "3", "匹", "猫", "を", "二匹", "飼", "う"]
+    )
+    assert words("Lena's café, 3.5 km") == ["lena's", "café", "3.5", "km"]
