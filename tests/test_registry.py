@@ -36,6 +36,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "good_memory_pkg.py").write_text(GOOD)
     (tmp_path / "broken_memory_pkg.py").write_text("import package_that_nobody_has\n")
     (tmp_path / "crashing_memory_pkg.py").write_text("1 / 0\n")
+    (tmp_path / "exiting_memory_pkg.py").write_text("raise SystemExit(4)\n")
     info = tmp_path / "good_memory_pkg-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: good-memory-pkg\nVersion: 1.0\n")
@@ -62,6 +63,7 @@ def test_the_three_kinds_of_names(installed: None) -> None:
         ("no_such_pkg.adapter:Good", UsageError, "no module"),
         ("broken_memory_pkg:X", UsageError, "pip install package_that_nobody_has"),
         ("crashing_memory_pkg:X", UsageError, "ZeroDivisionError"),
+        ("exiting_memory_pkg:X", UsageError, "SystemExit: 4"),
     ],
 )
 def test_what_cannot_be_used_is_said(installed: None, name: str, error: type[Exception], words: str) -> None:

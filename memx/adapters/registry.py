@@ -108,7 +108,7 @@ def _import(kind: str, name: str, path: str) -> Any:
                 f"{kind} '{name}': no module '{module_name}'", "Run memx where it can be imported."
             ) from None
         raise UsageError(f"{kind} '{name}' needs the package '{error.name}'", f"pip install {error.name}") from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UsageError(f"{kind} '{name}': importing {module_name} failed: {type(error).__name__}: {error}") from error
     if not attribute or not hasattr(module, attribute):
         classes = [n for n, value in vars(module).items() if inspect.isclass(value) and value.__module__ == module_name]

@@ -62,7 +62,9 @@ class CaseRunner:
         attempt = self._shop.writer.begin_case(case, self._task.position, case.entity_id)
         entity_id = self._shop.namespace(case, attempt)
         self._shop.writer.set_entity(case.case_id, entity_id)
-        memory = MemorySide(self._shop, self._task, entity_id, attempt)
+        earlier = {self._shop.namespace(case, number): None for number in range(1, attempt)}
+        earlier.pop(entity_id, None)
+        memory = MemorySide(self._shop, self._task, entity_id, attempt, tuple(earlier))
         try:
             ingested = self._ingest(memory, entity_id, attempt)
             waiting = []

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from memx.adapters.contract import MemoryAdapter
-from memx.engine.adapter_checks import checked_result, checked_snapshot
+from memx.adapters.returned import checked_result, checked_snapshot
 from memx.engine.adapter_thread import AdapterThread, StepError, Stopped
 from memx.engine.events import Notice, SessionIngested
 from memx.engine.examiner import failure, timed
@@ -42,15 +42,17 @@ class MemorySide:
     Args:
         entity_id: the namespace that the adapter sees.
         attempt: which ingest of the case this is, from 1.
+        earlier: the namespaces of the attempts before, which nothing reads any more.
     """
 
-    def __init__(self, shop: Workshop, task: Task, entity_id: str, attempt: int) -> None:
+    def __init__(self, shop: Workshop, task: Task, entity_id: str, attempt: int, earlier: tuple[str, ...] = ()) -> None:
         self.name = shop.adapter_class.name or shop.adapter_class.__name__
         self.timings: dict[str, float] = {}
         self._shop = shop
         self._case = task.case
         self._entity_id = entity_id
         self._attempt = attempt
+        self._earlier = earlier
         self._thread = AdapterThread(self.name, shop.stop)
         self._adapter: MemoryAdapter | None = None
         self._findings = Findings()
@@ -130,8 +132,10 @@ class MemorySide:
         """Clean up where that was asked for, tell what stays behind, and close the adapter."""
         adapter = self._adapter
         if adapter is not None:
-            if self._began and not self._cleaned(adapter) and adapter.keeps_data:
-                self._shop.left.append(self._entity_id)
+            mine = (self._entity_id,) if self._began else ()
+            for entity_id in (*self._earlier, *mine):
+                if not self._cleaned(adapter, entity_id) and adapter.keeps_data:
+                    self._shop.left.append(entity_id)
             if self._thread.stuck:
                 self._shop.listener(Notice(f"{self._case.case_id}: {self.name} hangs and was left; it was not closed"))
             elif self._shop.stop.is_set():
@@ -235,14 +239,14 @@ class MemorySide:
         hint = "Look at the system's log: its model may refuse, or answer nothing. memx adapters check tries it alone."
         return AdapterError(f"nothing is stored: {went_in}, and the store is empty", hint)
 
-    def _cleaned(self, adapter: MemoryAdapter) -> bool:
+    def _cleaned(self, adapter: MemoryAdapter, entity_id: str) -> bool:
         """Delete what the case stored, where that was asked for; True when the store is empty then."""
         settings = self._shop.settings
         if not settings.cleanup or self._shop.stop.is_set() or self._thread.stuck:
             return False
         try:
-            self._call("cleanup", lambda: adapter.reset(self._entity_id))
-            return not self._call("cleanup", lambda: adapter.export_state(self._entity_id)).facts
+            self._call("cleanup", lambda: adapter.reset(entity_id))
+            return not self._call("cleanup", lambda: adapter.export_state(entity_id)).facts
         except StepError as error:
             said = failure(error.step, error.error).message
             self._shop.listener(Notice(f"{self._case.case_id}: cleanup failed: {said}"))

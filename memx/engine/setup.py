@@ -85,6 +85,11 @@ def prepare(
         run_id = stored.run_id
     stop = stop or threading.Event()
     chosen = adapter or adapter_class(settings.adapter)
+    if settings.skip_ingest and not (settings.entity_prefix or chosen.shares_entity_ids):
+        raise UsageError(
+            "--skip-ingest asks what an earlier run stored, and a new run has a namespace of its own",
+            "Give --entity-prefix as the run that ingested did.",
+        )
     selected, total, reasons = _dataset(settings, dataset)
     if resume is not None:
         _refuse_changed_dataset(selected, stored)

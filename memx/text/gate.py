@@ -49,6 +49,11 @@ def safe_line(text: str, width: int) -> str:
     return "".join(kept) + "…"
 
 
+def clean(text: str) -> str:
+    """A text that SQLite can store: lone surrogates, which UTF-8 has no form for, are written out as ``\\ud800``."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
 def shortened(text: str, limit: int | None) -> str:
     """The first ``limit`` characters, and a note of how many were left out; everything when ``limit`` is None."""
     if limit is None or len(text) <= limit + 40:

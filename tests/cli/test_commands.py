@@ -97,6 +97,7 @@ def test_an_adapter_that_describes_nothing_is_not_told_to_have_wrong_options(mem
         (["run", "--adapter", "no.such.module:X"], "no module"),
         (["run", "--adapter", "tests.engine.worlds:Nowhere"], "no class in tests.engine.worlds named 'Nowhere'"),
         (["run", "--limit", "0"], "from 1"),
+        (["run", "--skip-ingest"], "Give --entity-prefix"),
         (["run", "--top-k", "many"], "not a valid integer"),
         (["run", "--fail-under", "68"], "from 0 to 1"),
         (["run", "--adapter-option", "x"], "NAME=VALUE"),

@@ -54,6 +54,12 @@ class Sound(MemoryAdapter):
         self.facts.pop(entity_id, None)
 
 
+class ScoresInWords(Sound):
+    def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
+        found = super().query(query, entity_id, top_k).facts
+        return QueryResult(tuple(replace(fact, score="high") for fact in found))  # type: ignore[arg-type]
+
+
 class ShowsNothing(Sound):
     def export_state(self, entity_id: str) -> Snapshot:
         return Snapshot(entity_id, ())
@@ -250,6 +256,8 @@ def test_sound_system_passes_every_check_that_applies() -> None:
         (KnowsAsciiOnly, {"unicode"}, r"became .*\?"),
         (CutsLongText, {"long-text"}, "the longest fact has 1,000"),
         (IgnoresK, {"k"}, "asked for 1, it brings 12"),
+        (ScoresInWords, {"ready", "isolation", "k", "ids", "determinism", "unicode", "two-at-once"},
+         "a score that is no number"),
         (FindsUnderOtherIds, {"ids"}, "are listed with the same text under another id"),
         (NamesAnewEachTime, {"ids", "determinism"}, "ids change between two listings"),
         (StumblesOverStrangers, {"unknown-entity", "reset"}, "it raised KeyError"),

@@ -222,6 +222,19 @@ def test_cleanup_that_deletes_nothing_is_told(tmp_path: Path, monkeypatch: pytes
     assert len(Lasting.shelf) == 1
 
 
+def test_cleanup_on_resume_deletes_what_the_attempt_before_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Lasting.shelf.clear()
+    with monkeypatch.context() as broken:
+        broken.setattr(Lasting, "stubborn", True)
+        broken.setattr(Lasting, "query", lambda *_: None)
+        done, _ = run(Lasting, tmp_path, cleanup=True)
+    assert done.summary.errors == 3 and list(Lasting.shelf) == [f"memx-{done.run_id}-case-0"]
+    resumed = memx.run(Lasting, Small(1), directory=tmp_path, resume=done.run_id)
+    assert resumed.summary.passed == 3 and Lasting.shelf == {}
+
+
 def test_cleanup_never_deletes_what_an_earlier_run_stored(tmp_path: Path) -> None:
     Lasting.shelf.clear()
     run(Lasting, tmp_path, entity_prefix="mine")

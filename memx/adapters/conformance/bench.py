@@ -10,7 +10,8 @@ from typing import Any
 from memx.adapters.conformance.report import CheckFailed, NotApplicable
 from memx.adapters.conformance.talk import Said, question_about, sessions, small_talk
 from memx.adapters.contract import MemoryAdapter
-from memx.model import Fact, QueryResult, Retrieved, Snapshot
+from memx.adapters.returned import checked_result
+from memx.model import Fact, Retrieved, Snapshot
 
 #: How many facts are asked for where the number does not matter.
 TOP_K = 10
@@ -78,10 +79,8 @@ class Bench:
         question = question_about(one, entity_id)
         if adapter.sees_gold:
             adapter.show_gold(question)
-        result: Any = adapter.query(question.text, entity_id, top_k)
-        if not isinstance(result, QueryResult):
-            raise CheckFailed(f"query returned {type(result).__name__}, not a memx.QueryResult")
-        return result.facts
+        result = adapter.query(question.text, entity_id, top_k)
+        return checked_result(result, adapter.name or type(adapter).__name__, None).facts
 
     def searched(self, one: Said, entity_id: str, top_k: int = TOP_K) -> tuple[Retrieved, ...]:
         """The same, of an adapter that retrieves at all.

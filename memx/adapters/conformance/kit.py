@@ -14,6 +14,7 @@ from memx.adapters.conformance import search_checks, store_checks
 from memx.adapters.conformance.bench import Bench
 from memx.adapters.conformance.report import CheckFailed, NotApplicable, Outcome, Report, Result
 from memx.adapters.contract import MemoryAdapter
+from memx.adapters.failures import words_of
 from memx.errors import AdapterError, MemxError, UnknownNameError
 from memx.text.secrets import hide
 
@@ -90,8 +91,10 @@ def check_adapter(
         name, version, facts = worker.call(lambda: _introduction(make), timeout_s)
     except MemxError:
         raise
+    except CheckFailed as error:
+        raise AdapterError(f"the adapter cannot start: {error}") from error
     except Exception as error:  # an adapter may raise anything
-        raise AdapterError(f"the adapter cannot start: {hide(f'{type(error).__name__}: {error}')}") from error
+        raise AdapterError(f"the adapter cannot start: {hide(f'{type(error).__name__}: {words_of(error)}')}") from error
     results = []
     for result in _results(bench, worker, skip, _LONGEST * timeout_s):
         results.append(result)
@@ -130,7 +133,7 @@ class _Worker:
             except Exception as error:
                 future.set_exception(error)
             except BaseException as error:  # an adapter that calls sys.exit() must not end the thread
-                future.set_exception(CheckFailed(f"it raised {type(error).__name__}: {error}"))
+                future.set_exception(CheckFailed(f"it raised {type(error).__name__}: {words_of(error)}"))
 
 
 def _introduction(make: Callable[[], MemoryAdapter]) -> tuple[str, str, Mapping[str, Any]]:
@@ -176,7 +179,7 @@ def _one(
     except MemxError as error:
         outcome, why = Outcome.FAIL, str(error)
     except Exception as error:  # an adapter may raise anything; that is the finding
-        outcome, why = Outcome.FAIL, f"it raised {type(error).__name__}: {error}"
+        outcome, why = Outcome.FAIL, f"it raised {type(error).__name__}: {words_of(error)}"
     return Result(name, demands, outcome, hide(why), time.perf_counter() - started)
 
 

@@ -24,6 +24,7 @@ from memx.model import (
     StepFailure,
     Turn,
 )
+from memx.text.gate import clean as clean
 
 
 def dumps(value: Any) -> str:
@@ -41,11 +42,6 @@ def dumps(value: Any) -> str:
 def loads(text: str | None, default: Any = None) -> Any:
     """The value of a JSON column; ``default`` where the column is NULL."""
     return default if text is None else json.loads(text)
-
-
-def clean(text: str) -> str:
-    """A text that SQLite can store: lone surrogates, which UTF-8 has no form for, are written out as ``\\ud800``."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
 def fact_key(fact: Fact) -> str:

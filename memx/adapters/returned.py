@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from memx.engine.store.codec import clean
 from memx.errors import AdapterError
 from memx.model import Fact, QueryResult, Retrieved, Snapshot
+from memx.text.gate import clean
 
 
 def checked_result(result: Any, adapter: str, depth: int | None) -> QueryResult:

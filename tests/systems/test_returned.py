@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from memx.engine.adapter_checks import checked_result, checked_snapshot
+from memx.adapters.returned import checked_result, checked_snapshot
 from memx.errors import AdapterError
 from memx.model import Fact, QueryResult, Retrieved, Snapshot
 
