@@ -134,7 +134,9 @@ class MemorySide:
         if adapter is not None:
             mine = (self._entity_id,) if self._began else ()
             for entity_id in (*self._earlier, *mine):
-                if not self._cleaned(adapter, entity_id) and adapter.keeps_data:
+                if self._cleaned(adapter, entity_id):
+                    self._shop.gone.append(entity_id)
+                elif adapter.keeps_data:
                     self._shop.left.append(entity_id)
             if self._thread.stuck:
                 self._shop.listener(Notice(f"{self._case.case_id}: {self.name} hangs and was left; it was not closed"))

@@ -109,6 +109,7 @@ class Runner:
         self._telling = threading.Lock()
         self._fatal: list[BaseException] = []
         self._left: list[str] = []
+        self._gone: list[str] = []
 
     def run(self) -> Ended:
         """Run to the end, or to the interrupt; what was finished is stored either way.
@@ -319,6 +320,7 @@ class Runner:
             stop=self._stop,
             pool=self._model_pool(),
             left=self._left,
+            gone=self._gone,
         )
 
     def _model_pool(self) -> ThreadPoolExecutor | None:
@@ -348,7 +350,7 @@ class Runner:
         self._tell_what_is_left()
         try:
             counts = self._parts.models.summary() if self._parts.models else None
-            summary = summarize(store, run_id, counts, judge_stats(self._parts.judge), self._left)
+            summary = summarize(store, run_id, counts, judge_stats(self._parts.judge), self._left, self._gone)
             self._writer.end(state, summary.as_dict())
             write_last_run(store, run_id)
             complete = summary.passed + summary.failed > 0 and not store.has_errors(run_id)

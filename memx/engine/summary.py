@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import sqrt
 from statistics import NormalDist
@@ -122,11 +122,13 @@ def summarize(
     llm: Mapping[str, Any] | None = None,
     judge: Mapping[str, float | None] | None = None,
     left_behind: Sequence[str] = (),
+    gone: Collection[str] = (),
 ) -> Summary:
     """The summary of the traces that a run has stored so far.
 
     Args:
         left_behind: namespaces that stay in the memory system, beside those that the run told of before.
+        gone: namespaces that it told of before and that are empty now.
     """
     outcomes = store.facets(run_id, "outcome")
     passed, failed = outcomes.get("PASS", 0), outcomes.get("FAIL", 0)
@@ -155,7 +157,9 @@ def summarize(
         adjusted=_adjusted(store, run_id),
         judge=judge,
         findings=_findings(store, run_id),
-        left_behind=tuple(dict.fromkeys((*told.get("left_behind", ()), *left_behind))),
+        left_behind=tuple(
+            dict.fromkeys((*(one for one in told.get("left_behind", ()) if one not in gone), *left_behind))
+        ),
         controls=told.get("controls"),
         diagnosis_calls=_diagnosis_calls(store, run_id),
         broken=_broken(store, run_id),

@@ -33,6 +33,7 @@ class Workshop:
         stop: set when the run is to end.
         pool: where answers and verdicts are asked of models side by side; None works them off in the case's thread.
         left: namespaces with data that stay in the memory system; the cases add theirs.
+        gone: namespaces of attempts before that were emptied now, likewise.
     """
 
     settings: RunSettings
@@ -51,6 +52,7 @@ class Workshop:
     stop: threading.Event
     pool: Executor | None = None
     left: list[str] = field(default_factory=list)
+    gone: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,6 +233,7 @@ def test_cleanup_on_resume_deletes_what_the_attempt_before_left(
     assert done.summary.errors == 3 and list(Lasting.shelf) == [f"memx-{done.run_id}-case-0"]
     resumed = memx.run(Lasting, Small(1), directory=tmp_path, resume=done.run_id)
     assert resumed.summary.passed == 3 and Lasting.shelf == {}
+    assert resumed.summary.left_behind == ()
 
 
 def test_cleanup_never_deletes_what_an_earlier_run_stored(tmp_path: Path) -> None:

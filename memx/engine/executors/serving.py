@@ -93,6 +93,7 @@ class Service:
                 self._shop.listener(message.event)
             elif isinstance(message, Done):
                 self._shop.left.extend(message.left)
+                self._shop.gone.extend(message.gone)
                 if message.error is not None:
                     raise unpacked(message.error)
                 return

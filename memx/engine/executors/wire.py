@@ -68,9 +68,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The case is worked off: namespaces left behind, and what ended it early."""
+    """The case is worked off: namespaces left behind and emptied, and what ended it early."""
 
     left: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
     error: bytes | None = None
 
 

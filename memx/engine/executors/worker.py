@@ -181,8 +181,9 @@ def work(connection: Connection, on_lost: Callable[[], None] = lambda: None) -> 
         try:
             shop = shop or _shop(kit, line)
             shop.left.clear()
+            shop.gone.clear()
             CaseRunner(shop, task).run()
-            done = Done(tuple(shop.left))
+            done = Done(tuple(shop.left), tuple(shop.gone))
         except Interrupted:
             return
         except Exception as error:  # the run decides what becomes of it
