@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import sys
 from collections.abc import Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +139,9 @@ def check(
         if result.seconds > 1:
             say(f"memx: {result.name}: {result.outcome} ({result.seconds:.1f} s)")
 
-    report = check_adapter(_maker(found, name, options), skip=skip, timeout_s=ready_timeout, listener=tell)
+    # Standard output is for the result; what the system prints meanwhile is none.
+    with redirect_stdout(sys.stderr):
+        report = check_adapter(_maker(found, name, options), skip=skip, timeout_s=ready_timeout, listener=tell)
     write_result(directory, adapter_key(found, report.version, options), report)
     if as_json:
         click.echo(safe(json.dumps(report.as_dict(), indent=2, default=str), newlines=True))

@@ -127,6 +127,10 @@ class CutsLongText(Changed):
 
 
 class IgnoresK(Sound):
+    def ingest_session(self, session: Session) -> None:
+        print("said on standard output")
+        super().ingest_session(session)
+
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
         return super().query(query, entity_id, 1000)
 
