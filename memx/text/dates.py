@@ -97,6 +97,16 @@ _ISO = re.compile(r"(?<!\d)(?P<y>\d{4})[-/.](?P<m>\d{1,2})[-/.](?P<d>\d{1,2})(?!
 _NUMERIC = re.compile(r"(?<![\d/])(?P<a>\d{1,2})/(?P<b>\d{1,2})/(?P<y>\d{4}|\d{2})(?![\d/])")
 _DOTTED = re.compile(rf"(?<![\d.])(?P<b>\d{{1,2}})\.(?P<a>\d{{1,2}})\.(?P<y>{_YEAR})(?![\d.]\d)")
 _IDEOGRAPHS = re.compile(r"(?<!\d)(?P<y>\d{4})年(?P<m>\d{1,2})月(?P<d>\d{1,2})日")
+# "15. März 2024", "15 de marzo de 2024": German and Spanish, day first; names that English has too are read as English.
+_MONTHS_ELSEWHERE = {
+    **dict(januar=1, februar=2, märz=3, mai=5, juni=6, juli=7, oktober=10, dezember=12, enero=1, febrero=2, marzo=3),
+    **dict(abril=4, mayo=5, junio=6, julio=7, agosto=8, septiembre=9, octubre=10, noviembre=11, diciembre=12),
+}
+_ELSEWHERE = re.compile(
+    rf"(?<![\d.,/])(?P<d>\d{{1,2}})(?:\.\s*|\s+de\s+|\s+)(?P<mon>{'|'.join(_MONTHS_ELSEWHERE)})\b"
+    rf"(?:\s+(?:del?\s+)?(?P<y>{_YEAR})(?!\d))?"
+)
+_ELSEWHERE_HINT = re.compile("|".join(_MONTHS_ELSEWHERE))
 _DAY_MONTH = re.compile(
     rf"(?<![\d.,/])(?P<d>{_DAY})(?:\s*(?:[-–]|to|and)\s*(?P<d2>{_DAY}))?(?:\s+of)?\s*(?P<mon>{_MONTH})\b\.?"
     rf"(?:,?\s*(?:of\s+)?(?P<y>{_YEAR})(?!\d))?"
@@ -161,6 +171,11 @@ def _read_month_day(match: re.Match[str], anchor: date | None) -> DateValue:
     first = _day_number(match["d"])
     last = _day_number(match["d2"]) if match["d2"] else first
     return _with_year(match, anchor, _month_number(match["mon"]), first, last, "day" if first == last else "days")
+
+
+def _read_elsewhere(match: re.Match[str], anchor: date | None) -> DateValue:
+    day = int(match["d"])
+    return _with_year(match, anchor, _MONTHS_ELSEWHERE[match["mon"]], day, day, "day")
 
 
 def _read_month_alone(match: re.Match[str], anchor: date | None) -> DateValue:
@@ -248,6 +263,7 @@ _Reader = tuple[re.Pattern[str], Callable[[re.Match[str], date | None], DateValu
 # In order: what is read first keeps its place in the text. Each group is tried only where its hint occurs.
 _READERS: tuple[tuple[re.Pattern[str], tuple[_Reader, ...]], ...] = (
     (_YEAR_HINT, ((_ISO, _read_iso), (_IDEOGRAPHS, _read_iso), (_NUMERIC, _read_numeric), (_DOTTED, _read_dotted))),
+    (_ELSEWHERE_HINT, ((_ELSEWHERE, _read_elsewhere),)),
     (_MONTH_HINT, ((_DAY_MONTH, _read_month_day), (_MONTH_DAY, _read_month_day), (_MONTH_YEAR, _read_month_year))),
     (_YEAR_HINT, ((_SEASON_YEAR, _read_season_year), (_DECADE, _read_decade), (_YEAR_ALONE, _read_year))),
     (

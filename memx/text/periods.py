@@ -103,7 +103,10 @@ def nearest_year(start: date, end: date, anchor: date) -> tuple[date, date]:
             moved = start.replace(year=year)
         except ValueError:  # 29 February in a common year
             continue
-        choices.append((abs((moved - anchor).days), moved, moved + (end - start)))
+        last = moved + (end - start)
+        if (end.month, end.day) == (2, 29):  # the end of February, whichever day that is
+            last = date(year, 2, monthrange(year, 2)[1])
+        choices.append((abs((moved - anchor).days), moved, last))
     if not choices:
         raise ValueError("no such day near the anchor")
     return min(choices)[1:]

@@ -65,6 +65,8 @@ def judged(
         ("3", "1. A fern (May 2)\n2. A cactus\n3. A lily\n\nSo you bought **3 plants**.", "How many plants did I buy?"),
         ("25:50", "Your best is 25 minutes and 50 seconds.", "What is my best time?"),
         ("1 February 2023", "01.02.2023", "When did Iva move in?"),
+        ("15 March 2024", "Am 15. März 2024", "Wann ist der Termin?"),
+        ("15 March 2024", "Es el 15 de marzo de 2024.", "¿Cuándo es la cita?"),
         ("2023年2月1日", "2023年2月1日です。", "When did Iva move in?"),
         ("大阪", "田中さんは大阪に住んでいます。", "田中さんはどこに住んでいますか？"),
         ("二匹", "犬を二匹飼っています。", "田中さんは犬を何匹飼っていますか？"),

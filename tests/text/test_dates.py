@@ -28,6 +28,12 @@ def test_any_text_is_read_and_spans_point_into_it(text: str, anchor: date | None
         end = value.span[1]
 
 
+def test_february_ends_in_february() -> None:
+    spans = [(value.start.day, value.end) for value in dates_in("in February, late February", ANCHOR)]
+    assert spans == [(1, date(2023, 2, 28)), (21, date(2023, 2, 28))]
+    assert dates_in("in February", date(2024, 3, 1))[0].end == date(2024, 2, 29)
+
+
 @given(
     st.sampled_from(
         ["yesterday", "three days ago", "the other day", "two weeks ago", "last week", "in 3 days", "last Friday"]
