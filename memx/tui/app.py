@@ -99,6 +99,8 @@ class DebugApp(App[int]):
         # A polite kill is an end like any other: the terminal is put right first.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit, 130)
+        # After ctrl+z and fg the terminal is empty, and Textual by itself paints only what changes from then on.
+        self.app_resume_signal.subscribe(self, lambda _: self.refresh(layout=True))
         self.set_interval(_WATCH_S, self.watch_store)
         self.call_after_refresh(self.run_worker, _load_screens, thread=True, exit_on_error=False)
 

@@ -111,13 +111,16 @@ def test_stopped_by_ctrl_z_and_brought_back(store_dir: Path) -> None:
     terminal.read_until(lambda: b"prompt> " in terminal.seen)
     os.write(terminal.master, f"{command}\n".encode())
     terminal.read_until(lambda: b"2 runs" in terminal.seen)
+    os.write(terminal.master, b"i")
+    # A page that is painted already: after fg it must be painted again.
+    terminal.read_until(lambda: b"Diagnostic" in terminal.seen)
     terminal.seen = b""
     os.write(terminal.master, b"\x1a")
     terminal.read_until(lambda: b"prompt> " in terminal.seen)
     assert all(sequence in terminal.seen for sequence in RESTORED)
     terminal.seen = b""
     os.write(terminal.master, b"fg\n")
-    terminal.read_until(lambda: b"2 runs" in terminal.seen)
+    terminal.read_until(lambda: b"Diagnostic" in terminal.seen)
     terminal.seen = b""
     os.write(terminal.master, b"q")
     terminal.read_until(lambda: b"prompt> " in terminal.seen)
