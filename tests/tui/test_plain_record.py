@@ -56,8 +56,8 @@ def test_what_cannot_be_shown_is_said(store_dir: Path, tmp_path: Path) -> None:
         record(store_dir, "--run", "x")
     with pytest.raises(StoreError, match="memx run"):
         record(tmp_path)
-    write_run(tmp_path, "r1", questions=4, outcomes=("PASS", "ERROR"))
-    with pytest.raises(StoreError, match=r"run r1 has no FAIL \(2 ERROR, 2 PASS\)"):
+    write_run(tmp_path, "r1", questions=4, outcomes=("PASS", "UNJUDGED"))
+    with pytest.raises(StoreError, match=r"run r1 has no FAIL \(2 PASS, 2 UNJUDGED\)"):
         record(tmp_path)
 
 
