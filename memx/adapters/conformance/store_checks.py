@@ -126,13 +126,14 @@ def paging(bench: Bench) -> str:
         _keeps_each(bench, said[:_SOME])
     bench.store(said, entity_id)
     facts = bench.facts(entity_id)
-    kept = len(_shown(said, facts))
+    shown = _shown(said, facts)
+    kept = len(shown)
     ids = len({fact.fact_id for fact in facts})
     if ids < len(facts):
         raise CheckFailed(f"{len(facts)} facts with only {ids} ids: rows come twice")
     if kept == MANY:
         return f"{len(facts)} facts for {MANY} turns"
-    missing = ", ".join(one.token for one in said if one not in _shown(said, facts))[:60]
+    missing = ", ".join(one.token for one in said if one not in shown)[:60]
     if bench.verbatim() or len(facts) in _PAGE_SIZES:
         raise CheckFailed(f"{len(facts)} facts show {kept} of {MANY} turns; missing: {missing}")
     raise NotApplicable(f"the system keeps what it chooses: {len(facts)} facts show {kept} of {MANY} turns")
