@@ -85,6 +85,19 @@ class Calls:
         """
         return self._made(step, work, "always")
 
+    def read_or_none(self, step: str, work: Callable[[], T]) -> T | None:
+        """As :meth:`read`; None where the system answers that there is no such thing (404)."""
+
+        def made() -> T | None:
+            try:
+                return work()
+            except Exception as error:
+                if read_failure(error).status == 404:
+                    return None
+                raise
+
+        return self.read(step, made)
+
     def write(self, step: str, work: Callable[[], T], repeat: Repeat = "never") -> T:
         """The result of a call that changes the store; made again only as ``repeat`` allows.
 

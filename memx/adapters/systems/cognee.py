@@ -156,16 +156,7 @@ class Cognee(MemoryAdapter):
 
     def _read(self, step: str, work: Any) -> Any:
         """The result of a read; None where the dataset does not exist or holds no graph yet."""
-
-        def made() -> Any:
-            try:
-                return _Loop.run(work())
-            except Exception as error:
-                if getattr(error, "status_code", None) == 404:
-                    return None
-                raise
-
-        return self.calls.read(step, made)
+        return self.calls.read_or_none(step, lambda: _Loop.run(work()))
 
     def reset(self, entity_id: str) -> None:
         """Delete the dataset with its data and its graph."""

@@ -208,16 +208,7 @@ class Hindsight(MemoryAdapter):
 
     def _read(self, step: str, work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
         """The result of a read; None where the bank or the row does not exist."""
-
-        def made() -> Any:
-            try:
-                return self._run(work())
-            except Exception as error:
-                if getattr(error, "status", None) == 404:
-                    return None
-                raise
-
-        return self.calls.read(step, made)
+        return self.calls.read_or_none(step, lambda: self._run(work()))
 
     def reset(self, entity_id: str) -> None:
         """Delete the bank with everything in it."""

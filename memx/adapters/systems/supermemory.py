@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -133,7 +133,7 @@ class Supermemory(MemoryAdapter):
     # --------------------------------------------------------------------------------------------------------- reading
 
     def query(self, query: str, entity_id: str, top_k: int) -> QueryResult:
-        found = self._read(
+        found = self.calls.read_or_none(
             "search",
             lambda: self._client.search(
                 entity_id,
@@ -195,7 +195,7 @@ class Supermemory(MemoryAdapter):
             return self._client.list(entity_id, what, page=number, limit=_MOST, sort="createdAt", order="asc", **more)
 
         def page(number: int) -> Page[Any]:
-            found = self._read(f"list {what}", lambda: fetch(number))
+            found = self.calls.read_or_none(f"list {what}", lambda: fetch(number))
             if found is None:
                 return Page([])
             told = found.pagination
@@ -203,19 +203,6 @@ class Supermemory(MemoryAdapter):
             return Page(getattr(found, what) or [], None if last else number + 1, int(told.total_items))
 
         return list(pages(self.name, what, page, key=lambda row: row.id, first=1))
-
-    def _read(self, step: str, work: Callable[[], Any]) -> Any:
-        """The result of a read; None where the namespace does not exist."""
-
-        def made() -> Any:
-            try:
-                return work()
-            except Exception as error:
-                if getattr(error, "status_code", None) == 404:
-                    return None
-                raise
-
-        return self.calls.read(step, made)
 
     def reset(self, entity_id: str) -> None:
         """Delete the namespace with everything in it."""
